@@ -1,0 +1,468 @@
+"""The whole test run: every notebook, and checks of what is made from the notebooks.
+
+    python tools/check.py [names] [--flags slow data gpu] [-j 2] [--list]
+
+Each notebook and each check counts as one test. The last line is `N passed, N failed`, with
+`, N skipped` where cells said that they lack their data. The exit status is 0 only where
+something ran and nothing failed.
+"""
+
+import argparse
+import ast
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from configparser import ConfigParser
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TIMES = ROOT / ".check_times.json"
+
+# Modules that a base install can import, and what importing them must not bring in.
+BASE_MODULES = ("groups", "data_model", "cnn", "expansion", "metrics", "synthetic")
+HEAVY_MODULES = ("torch", "torchvision", "transformers", "sklearn", "matplotlib.pyplot")
+
+# nbdev goes on, with a UserWarning, past a notebook that it cannot clean or export.
+NBDEV_WARNINGS = ("-W", "ignore", "-W", "always::UserWarning")
+
+QUIET = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "MPLBACKEND": "Agg",
+    "PYTHONIOENCODING": "utf-8",
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one test came to. `ok` is None where there was nothing to run."""
+
+    ok: bool | None
+    detail: str = ""  # why it failed
+    skipped: tuple[str, ...] = ()  # what cells said that they skipped
+    note: str = ""
+
+
+def settings(root=ROOT):
+    parser = ConfigParser(delimiters=["="])
+    parser.read(root / "settings.ini", encoding="utf-8")
+    return parser["DEFAULT"]
+
+
+CFG = settings()
+LIB = CFG["lib_path"]
+NBS = CFG["nbs_path"]
+
+
+def python(*args, cwd=ROOT):
+    """Run this Python in a fresh process; its output is captured as text."""
+    env = {name: value for name, value in os.environ.items() if name != "IN_TEST"}
+    return subprocess.run(
+        [sys.executable, *args],
+        cwd=cwd,
+        env={**env, **QUIET},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+    )
+
+
+def said(done):
+    """All that a finished process printed."""
+    return "\n".join(text.strip() for text in (done.stdout, done.stderr) if text.strip())
+
+
+# ---- notebooks ------------------------------------------------------------------------------
+
+
+def notebooks(root=ROOT):
+    """Paths below nbs/ of the notebooks, by nbdev's rule: no part of the path starts with `.` or `_`."""
+    found = (path.relative_to(root / NBS) for path in (root / NBS).rglob("*.ipynb"))
+    return sorted(path for path in found if not any(part.startswith((".", "_")) for part in path.parts))
+
+
+def run_notebook(path, flags, report):
+    """In a process of its own: test the notebook with nbdev, and write what happened to the file `report`."""
+    import nbdev.test
+
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # nbdev would take Ctrl-C for a failing cell
+    skip = set(CFG["tst_flags"].split()) - set(flags)
+    seen = {}
+
+    class Recorder(nbdev.test.CaptureShell):
+        """The shell that nbdev runs cells in, which forgets stored outputs and keeps the notebook in sight."""
+
+        def run_all(self, notebook, *args, preproc, **kwargs):
+            for cell in notebook.cells:
+                if cell.cell_type == "code":
+                    cell.outputs = []
+
+            def skips(cell):
+                skipped = preproc(cell)
+                seen["cell"] = seen.get("cell") if skipped else cell
+                return skipped
+
+            seen["notebook"] = notebook
+            return super().run_all(notebook, *args, preproc=skips, **kwargs)
+
+    nbdev.test.CaptureShell = Recorder
+    passed, _ = nbdev.test.test_nb(path, skip_flags=sorted(skip), do_print=False, basepath=str(ROOT))
+    code = [cell for cell in seen["notebook"].cells if cell.cell_type == "code"] if seen else []
+    flagged = [flag for cell in code for flag in sorted(skip & set(cell.directives_))]
+    result = {
+        "passed": bool(passed),
+        "ran": seen.get("cell") is not None,
+        "cell": "" if passed or not seen.get("cell") else seen["cell"].source,
+        "skipped": [line for line in map(skip_line, code) if line],
+        "flagged": {flag: flagged.count(flag) for flag in flagged},
+    }
+    Path(report).write_text(json.dumps(result), encoding="utf-8")
+
+
+def skip_line(cell):
+    """The first line that a cell printed with `skipped: ` in front; None where it printed none."""
+    texts = ("".join(output.get("text", "")) for output in cell.outputs if output.get("name") == "stdout")
+    return next((line for line in "".join(texts).splitlines() if line.startswith("skipped: ")), None)
+
+
+def test_notebook(path, flags):
+    """Run a notebook from a clean start, as nbdev_test does."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder, "report.json")
+        done = python(__file__, "--run-notebook", str(ROOT / NBS / path), str(report), *flags)
+        if not report.exists():
+            return Outcome(
+                False, f"the process ended with status {done.returncode} before the notebook did\n{said(done)}"
+            )
+        result = json.loads(report.read_text(encoding="utf-8"))
+    flagged = [f"{count} {flag}" for flag, count in sorted(result["flagged"].items())]
+    note = f"cells left out: {', '.join(flagged)}" if flagged else ""
+    skipped = tuple(result["skipped"])
+    if not result["passed"]:
+        cell = "\n".join(f"    {line}" for line in result["cell"].splitlines())
+        return Outcome(False, f"the cell that failed:\n\n{cell}\n\n{said(done)}" if cell else said(done), skipped, note)
+    if not result["ran"]:
+        return Outcome(None, note=note or "no cell to run")
+    return Outcome(True, "", skipped, note)
+
+
+# ---- checks ---------------------------------------------------------------------------------
+
+
+def scratch_copy(folder, *names):
+    """Copy files and folders of the working tree that exist into `folder`."""
+    for name in names:
+        source, copy = ROOT / name, Path(folder, name)
+        if source.is_dir():
+            shutil.copytree(source, copy, ignore=shutil.ignore_patterns(".ipynb_checkpoints", "__pycache__"))
+        elif source.exists():
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, copy)
+    return Path(folder)
+
+
+def python_files(folder):
+    """The text of each Python file below `folder`, by its path there."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.py"))
+    }
+
+
+def check_export():
+    """Exporting the notebooks into an empty library gives the library of the working tree."""
+    hand_written = f"{LIB}/__init__.py"
+    with tempfile.TemporaryDirectory() as folder:
+        copy = scratch_copy(folder, "settings.ini", "pyproject.toml", NBS, hand_written)
+        done = python(
+            *NBDEV_WARNINGS, "-c", "from nbdev import doclinks; doclinks.nbdev_export.__wrapped__(procs=[])", cwd=copy
+        )
+        if done.returncode or "UserWarning" in done.stderr:
+            return Outcome(False, f"the notebooks cannot be exported\n{said(done)}")
+        exported, present = python_files(copy / LIB), python_files(ROOT / LIB)
+        lines = [
+            f"{LIB}/{name} is not there, and a notebook exports it" for name in sorted(exported.keys() - present.keys())
+        ]
+        lines += [
+            f"{LIB}/{name} is stale: no notebook exports it; delete it"
+            for name in sorted(present.keys() - exported.keys())
+        ]
+        shared = sorted(exported.keys() & present.keys())
+        lines += [
+            f"{LIB}/{name} differs from what its notebook exports" for name in shared if exported[name] != present[name]
+        ]
+        if (copy / "pyproject.toml").read_text(encoding="utf-8") != read_or_empty(ROOT / "pyproject.toml"):
+            lines.append("pyproject.toml differs from what nbdev_export writes")
+    remedy = "edit the notebooks, not the modules, then run `nbdev_export` and commit both"
+    return Outcome(not lines, "\n".join([*lines, remedy]) if lines else "")
+
+
+def read_or_empty(path):
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def check_clean():
+    """Cleaning the notebooks changes nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = scratch_copy(folder, "settings.ini", NBS)
+        done = python(*NBDEV_WARNINGS, "-c", "from nbdev import clean; clean.nbdev_clean.__wrapped__()", cwd=copy)
+        if done.returncode or "UserWarning" in done.stderr:
+            return Outcome(False, f"the notebooks cannot be cleaned\n{said(done)}")
+        unclean = [path for path in notebooks() if read_or_empty(copy / NBS / path) != read_or_empty(ROOT / NBS / path)]
+    lines = [f"{NBS}/{path.as_posix()} is not clean" for path in unclean]
+    return Outcome(not lines, "\n".join([*lines, "run `nbdev_clean` and commit what it changes"]) if lines else "")
+
+
+def check_lint():
+    """The library and the tools have no undefined names and no unused imports."""
+    # F722 is off because jaxtyping's shapes are strings that are not expressions.
+    command = [
+        "-m",
+        "ruff",
+        "check",
+        "--isolated",
+        "--no-cache",
+        "--output-format",
+        "concise",
+        "--select",
+        "F",
+        "--ignore",
+        "F722",
+    ]
+    places = [name for name in (LIB, "tools", "docs", "setup.py") if (ROOT / name).exists()]
+    done = python(*command, *places)
+    if done.returncode == 0:
+        return Outcome(True)
+    remedy = (
+        "For a shape of one word, put a space before it, as in Float[Array, ' n']: ruff takes 'n' alone for a name."
+    )
+    return Outcome(False, said(done) + (f"\n{remedy}" if "F821" in done.stdout else ""))
+
+
+def exporting_notebooks():
+    """The module that each notebook names in `#| default_exp`, as {module: notebook path}."""
+    modules = {}
+    for path in notebooks():
+        try:
+            cells = json.loads((ROOT / NBS / path).read_text(encoding="utf-8"))["cells"]
+        except (ValueError, KeyError):
+            continue  # the notebook's own test says what is wrong
+        for cell in cells:
+            found = re.search(r"^\s*#\s*\|\s*default_exp\s+(\S+)", "".join(cell["source"]), re.MULTILINE)
+            if cell["cell_type"] == "code" and found:
+                modules[found[1]] = path
+    return modules
+
+
+def number(path):
+    """The number that a notebook's name starts with; None where it has none."""
+    found = re.match(r"\d+", path.name)
+    return int(found[0]) if found else None
+
+
+def imported_modules(source, package):
+    """The modules of the library that `source` may import, as (line, dotted name below the library)."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join(package.split(".")[: len(package.split(".")) + 1 - node.level]) if node.level else ""
+            base = ".".join(filter(None, [base, node.module]))
+            names = [f"{base}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        yield from ((node.lineno, name[len(LIB) + 1 :]) for name in names if name.startswith(LIB + "."))
+
+
+def owner(name, modules):
+    """The module that the dotted `name`, a module or something in one, belongs to; None where there is none."""
+    parts = name.split(".")
+    return next((known for end in range(len(parts), 0, -1) if (known := ".".join(parts[:end])) in modules), None)
+
+
+def check_imports():
+    """A numbered notebook's module imports only modules of lower-numbered notebooks."""
+    modules, lines = exporting_notebooks(), []
+    numbered = {module: number(path) for module, path in modules.items()}
+    for module, path in sorted(modules.items()):
+        file = ROOT / LIB / (module.replace(".", "/") + ".py")
+        if numbered[module] is None or not file.exists():
+            continue  # a missing file is what the export check is for
+        package = ".".join([LIB, *module.split(".")[:-1]])
+        for line, name in imported_modules(file.read_text(encoding="utf-8"), package):
+            place, other = f"{file.relative_to(ROOT).as_posix()}:{line}", owner(name, modules)
+            if other is None:
+                if not name.startswith("_"):
+                    lines.append(f"{place} imports {LIB}.{name}, which no notebook exports")
+            elif other != module and (numbered[other] is None or numbered[other] >= numbered[module]):
+                lines.append(
+                    f"{place} ({path.name}) imports {LIB}.{other}, of the later notebook {modules[other].name}"
+                )
+    remedy = (
+        "a notebook imports only from lower-numbered ones: move the code down, or give the notebook a higher number"
+    )
+    return Outcome(not lines, "\n".join([*lines, remedy]) if lines else "")
+
+
+def check_readme():
+    """README.md is what nbs/index.ipynb gives."""
+    done = python("tools/readme.py", "--check")
+    return Outcome(done.returncode == 0, said(done))
+
+
+def check_import():
+    """The modules of the base install import without the large libraries."""
+    names = [LIB, *(f"{LIB}.{module}" for module in BASE_MODULES)]
+    code = f"import sys, {', '.join(names)}\nprint(*(name for name in {HEAVY_MODULES!r} if name in sys.modules))"
+    done = python("-c", code)
+    if done.returncode:
+        return Outcome(False, said(done))
+    heavy = done.stdout.split()
+    advice = (
+        "import it inside the function that needs it; `python -X importtime -c 'import ...'` shows where it comes from"
+    )
+    lines = [f"importing {', '.join(BASE_MODULES)} brings in {', '.join(heavy)}", advice]
+    return Outcome(not heavy, "\n".join(lines) if heavy else "")
+
+
+CHECKS = {
+    "export": check_export,
+    "clean": check_clean,
+    "lint": check_lint,
+    "imports": check_imports,
+    "readme": check_readme,
+    "import": check_import,
+}
+
+
+# ---- the run --------------------------------------------------------------------------------
+
+
+def all_tests(flags):
+    """Every test by its name: a notebook's path below nbs/ without suffix, or a check's name."""
+    tests = {path.with_suffix("").as_posix(): lambda path=path: test_notebook(path, flags) for path in notebooks()}
+    return {**tests, **CHECKS}
+
+
+def chosen(tests, names):
+    """The tests that `names` ask for: one of exactly that name, else those whose names contain it."""
+    wanted = set()
+    for name in names:
+        plain = name.removeprefix(f"{NBS}/").removesuffix(".ipynb")
+        hits = {plain} if plain in tests else {test for test in tests if plain in test}
+        if not hits:
+            raise SystemExit(f"no test is called {name!r}; there are: {', '.join(tests)}")
+        wanted |= hits
+    return {name: test for name, test in tests.items() if name in wanted or not names}
+
+
+def known_times():
+    try:
+        return json.loads(TIMES.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+def keep_times(times):
+    temporary = TIMES.with_suffix(".tmp")
+    temporary.write_text(json.dumps(times, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    os.replace(temporary, TIMES)
+
+
+def timed(test):
+    start = time.monotonic()
+    try:
+        outcome = test()
+    except Exception as error:  # a check that breaks has failed, and the others go on
+        outcome = Outcome(False, f"the check itself broke: {type(error).__name__}: {error}")
+    return outcome, time.monotonic() - start
+
+
+def report(name, outcome, seconds):
+    word = {True: "ok", False: "FAILED", None: "nothing to run"}[outcome.ok]
+    notes = [text for text in (outcome.note, *outcome.skipped) if text]
+    print(f"{name:<28} {word:<7} {seconds:6.1f} s" + (f"  ({'; '.join(notes)})" if notes else ""), flush=True)
+    if outcome.ok is False:
+        print("\n".join(f"  | {line}" for line in outcome.detail.splitlines()), flush=True)
+
+
+def run_tests(tests, workers):
+    """Run the tests, the longest first, and report each as it ends."""
+    times = known_times()
+    order = sorted(tests, key=lambda name: -times.get(name, 1e9 if name not in CHECKS else 0))
+    outcomes = {}
+    pool = ThreadPoolExecutor(workers)
+    try:
+        futures = {pool.submit(timed, tests[name]): name for name in order}
+        for future in as_completed(futures):
+            name = futures[future]
+            outcomes[name], times[name] = future.result()
+            report(name, outcomes[name], times[name])
+    except KeyboardInterrupt:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    keep_times({name: round(seconds, 1) for name, seconds in times.items()})
+    return outcomes
+
+
+def summary(outcomes):
+    counts = {
+        word: sum(outcome.ok is value for outcome in outcomes.values())
+        for word, value in (("passed", True), ("failed", False))
+    }
+    skipped = sum(len(outcome.skipped) for outcome in outcomes.values())
+    line = f"{counts['passed']} passed, {counts['failed']} failed" + (f", {skipped} skipped" if skipped else "")
+    return line, counts["failed"] == 0 and counts["passed"] > 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help="notebooks and checks to run, by name or a part of it (default: all)")
+    parser.add_argument(
+        "--flags", nargs="+", default=[], metavar="FLAG", help="also run cells with these flags: slow, data, gpu"
+    )
+    parser.add_argument(
+        "-j", "--jobs", type=int, default=min(2, os.cpu_count() or 1), help="processes at a time (default: 2)"
+    )
+    parser.add_argument("--list", action="store_true", help="name the tests and run none")
+    options = parser.parse_args()
+    unknown = sorted(set(options.flags) - set(CFG["tst_flags"].split()))
+    if unknown:
+        parser.error(
+            f"unknown flag {', '.join(unknown)}: the flags are {CFG['tst_flags']}; write test names before --flags"
+        )
+    if options.jobs < 1:
+        parser.error(f"-j must be at least 1, not {options.jobs}")
+    tests = chosen(all_tests(options.flags), options.names)
+    if options.list:
+        print("\n".join(tests))
+        return 0
+    outcomes = run_tests(tests, options.jobs)
+    failed = [name for name, outcome in outcomes.items() if outcome.ok is False]
+    if failed:
+        print(f"\nFailed: {', '.join(sorted(failed))}")
+    line, good = summary(outcomes)
+    sys.stderr.flush()
+    print(f"\n{line}", flush=True)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--run-notebook"]:
+        sys.path.pop(0)  # the tools are not the project's modules
+        run_notebook(Path(sys.argv[2]), sys.argv[4:], sys.argv[3])
+        sys.exit(0)
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        print("\ninterrupted", file=sys.stderr)
+        os._exit(130)

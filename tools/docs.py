@@ -1,0 +1,131 @@
+"""Build the documentation site from the notebooks into _docs/, executing nothing and without the network."""
+
+import argparse
+import os
+import re
+import shutil
+import sys
+import tempfile
+from configparser import ConfigParser
+from pathlib import Path
+
+import nbformat
+from sphinx.cmd.build import build_main
+
+from nbtext import from_root, reader_notebook
+
+ROOT = Path(__file__).resolve().parent.parent
+NBS = ROOT / "nbs"
+SECTIONS = (("Notebooks", "."), ("Proofs", "proofs"), ("Experiments", "experiments"))
+
+
+def settings():
+    parser = ConfigParser(delimiters=["="])
+    parser.read(ROOT / "settings.ini", encoding="utf-8")
+    return parser["DEFAULT"]
+
+
+def notebooks():
+    """Paths below nbs/ of the notebooks in the site, in reading order: by folder, then by name."""
+    found = (path.relative_to(NBS) for path in NBS.rglob("*.ipynb"))
+    return sorted(path for path in found if not any(part.startswith((".", "_")) for part in path.parts))
+
+
+def site_link(folder, repository):
+    """How links of the notebooks in `folder` (relative to nbs/) are rewritten: what is not in the site points to `repository`."""
+
+    def change(target):
+        path = from_root(target, Path("nbs", folder).as_posix())
+        inside = path.startswith("nbs/") and not (NBS / target.partition("#")[0]).is_dir()
+        return target if inside else f"{repository}/{path}"
+
+    return change
+
+
+def toctree(caption, pages):
+    return "\n".join(["```{toctree}", ":hidden:", f":caption: {caption}", "", *pages, "```"])
+
+
+def contents(paths):
+    """The table of contents: one toctree a section, and the reference."""
+    trees = []
+    for caption, folder in SECTIONS:
+        pages = [
+            path.with_suffix("").as_posix()
+            for path in paths
+            if path.parent == Path(folder) and path.name != "index.ipynb"
+        ]
+        if pages:
+            trees.append(toctree(caption, pages))
+    return "\n\n".join([*trees, toctree("Reference", ["api"])])
+
+
+def reference(lib):
+    """The page that documents every module of the library, in the order of the notebooks that export them."""
+    exported = [(match[1], path.stem) for path in (ROOT / lib).glob("*.py") if (match := source_notebook(path))]
+    sections = [
+        f"## {module}\n\n```{{eval-rst}}\n.. automodule:: {lib}.{module}\n```" for _, module in sorted(exported)
+    ]
+    return "\n\n".join(["# Reference", *sections]) + "\n"
+
+
+def source_notebook(module):
+    """The match whose first group is the notebook that `module` was exported from; None for files not exported."""
+    return re.search(r"File to edit: \S*?([^/\s]+\.ipynb)", module.read_text(encoding="utf-8"))
+
+
+def write_source(source):
+    """Fill the folder `source` with what Sphinx builds from."""
+    cfg = settings()
+    repository = f"{cfg['git_url']}/blob/{cfg['branch']}"
+    paths = notebooks()
+    if Path("index.ipynb") not in paths:
+        raise SystemExit("nbs/index.ipynb is missing: it is the first page of the site")
+    for path in NBS.rglob("*"):
+        if path.is_file() and path.suffix.lower() in (".png", ".jpg", ".jpeg", ".svg", ".gif"):
+            copy = source / path.relative_to(NBS)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, copy)
+    for path in paths:
+        notebook = reader_notebook(NBS / path, site_link(path.parent, repository))
+        if path == Path("index.ipynb"):
+            notebook.cells.append(nbformat.v4.new_markdown_cell(contents(paths)))
+        copy = source / path
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text(nbformat.writes(notebook), encoding="utf-8")
+    (source / "api.md").write_text(reference(cfg["lib_path"]), encoding="utf-8")
+
+
+def replace_folder(new, old):
+    """Put `new` in the place of the folder `old`."""
+    if old.exists():
+        shutil.rmtree(old)
+    shutil.move(new, old)
+
+
+def main(args=None):
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--output", type=Path, default=ROOT / "_docs", help="the folder to put the site in (default: _docs)"
+    )
+    parser.add_argument("--strict", action="store_true", help="fail where Sphinx warns")
+    options = parser.parse_args(args)
+    sys.path[0] = str(ROOT)
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    with tempfile.TemporaryDirectory() as folder:
+        source, site = Path(folder, "source"), Path(folder, "site")
+        source.mkdir()
+        write_source(source)
+        flags = ["--quiet", *(["--fail-on-warning", "--keep-going"] if options.strict else [])]
+        status = build_main([*flags, "-b", "html", "-c", str(ROOT / "docs"), str(source), str(site)])
+        if status:
+            return status
+        (site / ".nojekyll").touch()
+        shutil.rmtree(site / ".doctrees", ignore_errors=True)
+        replace_folder(site, options.output)
+    print(f"built {options.output}/index.html")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
