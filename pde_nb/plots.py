@@ -12,12 +12,12 @@ from matplotlib.figure import Figure
 
 from .data_model import DataModel, Sample, draw_sample, embed_2d
 
-# %% ../nbs/20_plots.ipynb #1872837b
+# %% ../nbs/20_plots.ipynb #2a2b10e7
 COLOURS = dict(core='#1f5fa8', spurious='#c8402f', loss='#888888', average='#333333')
 
-def new_figure(columns: int=1, height: float=2.8):
+def new_figure(columns: int=1, height: float=2.9):
     "A figure with one row of axes, as (figure, list of axes)."
-    fig = Figure(figsize=(3.6 * columns + .4, height), dpi=110, layout='constrained')
+    fig = Figure(figsize=(3.6 * columns + .4, height), dpi=75, layout='constrained')
     axes = np.atleast_1d(fig.subplots(1, columns))
     for ax in axes: ax.spines[['top', 'right']].set_visible(False)
     return fig, list(axes)
@@ -39,7 +39,7 @@ def draw_curve(
     ax.set(title=title, xlabel='iteration')
     return lines, right
 
-# %% ../nbs/20_plots.ipynb #44bdfa62
+# %% ../nbs/20_plots.ipynb #ffb682e5
 def stage_marks(record: dict) -> list[int]:
     "Iterations at which the training set of a record changed: the end of the warm-up and each further expansion."
     if not record['warmup']: return []
@@ -53,7 +53,7 @@ def curves_figure(panels: list[tuple[str, dict]]) -> Figure:
     for ax, (title, record) in zip(axes, panels): lines, right = draw_curve(ax, record, title, stage_marks(record))
     axes[0].set_ylabel(r'$\max_j\,\langle w_j, v\rangle$')
     right.set_ylabel('training loss')
-    axes[0].legend(lines, [l.get_label() for l in lines], fontsize=8, frameon=False)
+    fig.legend(lines, [l.get_label() for l in lines], loc='outside lower center', ncols=3, fontsize=9, frameon=False)
     return fig
 
 # %% ../nbs/20_plots.ipynb #e111ceb7

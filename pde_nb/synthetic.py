@@ -20,7 +20,7 @@ from .data_model import DataModel, draw_features, draw_sample
 from .expansion import Schedule, did_you_mean, expansion_plan
 from .groups import make_groups
 
-# %% ../nbs/07_synthetic.ipynb #1e326774
+# %% ../nbs/07_synthetic.ipynb #ce2502ee
 @dataclass(frozen=True)
 class Preset:
     "Settings of the synthetic experiments, all of them."
@@ -49,6 +49,12 @@ class Preset:
     dim: int = 50
     n_patches: int = 3
     alpha: float = .98
+
+    def __post_init__(self):
+        for name, known in (('init', ('uniform', 'normal')), ('reset', ('plain', 'zero'))):
+            if getattr(self, name) not in known: raise ValueError(f"{name}={getattr(self, name)!r}; use one of {', '.join(known)}.")
+        for name in ('n_train', 'n_test', 'n_balanced', 'n_filters', 'expand_every', 'all_iterations', 'lr', 'gd_lr', 'init_scale'):
+            if not getattr(self, name) > 0: raise ValueError(f"{name}={getattr(self, name)!r}; give a positive number.")
 
 PRESETS = {p.name: p for p in (
     Preset('released', sigma_p=50**.5 / 8, biases=True, init='uniform', init_scale=.1 / 50**.5, dampened=False, erm_gamma=.8, erm_iterations=(401, 401),
