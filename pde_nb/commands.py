@@ -61,7 +61,7 @@ def _same_kind(value, present, name):
     number = lambda v: isinstance(v, (int, float)) and not isinstance(v, bool)
     return number(value) if number(present) else type(value) is type(present)
 
-# %% ../nbs/30_commands.ipynb #131c49e7
+# %% ../nbs/30_commands.ipynb #c003a05f
 def synthetic_tasks(preset: Preset, case: int, seeds: int, methods: list[str], figures: bool) -> tuple[list, list, list]:
     "Tasks for the table, for the curves of the figures, and for the figure to the end of the data."
     table = [(seed_records, preset, case, s, methods) for s in range(seeds)]
@@ -73,7 +73,7 @@ def synthetic_tasks(preset: Preset, case: int, seeds: int, methods: list[str], f
 def run_synthetic(preset: Preset, case: int, seeds: int, methods: list[str], jobs: int=1, figures: bool=True, bar: bool=True):
     "Run everything that the command needs: (records of the table, further records for figures, points to the end of the data)."
     table, curves, ends = synthetic_tasks(preset, case, seeds, methods, figures)
-    with tqdm(total=len(table + curves + ends), desc='seeds and figures', unit='run', disable=not bar, file=sys.stderr) as progress:
+    with tqdm(total=len(table + curves + ends), desc='seeds and figures', unit='run', disable=None if bar else True, file=sys.stderr) as progress:
         results = run_tasks(table + curves + ends, jobs, lambda: progress.update())
     flat = lambda some: [r for rs in some for r in rs]
     return flat(results[:len(table)]), flat(results[len(table):len(table) + len(curves)]), flat(results[len(table) + len(curves):])

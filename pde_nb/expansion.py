@@ -49,11 +49,12 @@ class Schedule:
 # %% ../nbs/04_expansion.ipynb #a2ec52aa
 def _refuse(name, value, why): raise ValueError(f"{name}={value!r}: {why}.")
 
-# %% ../nbs/04_expansion.ipynb #f9b744cd
+# %% ../nbs/04_expansion.ipynb #e61cfdef
 def did_you_mean(name: str, known) -> str:
     "A hint to the nearest known name, or nothing."
-    near = get_close_matches(str(name), list(known), n=1, cutoff=.4)
-    return f" (did you mean {near[0]!r}?)" if near else ''
+    by_lower = {str(k).lower(): k for k in known}
+    near = get_close_matches(str(name).lower(), list(by_lower), n=1, cutoff=.4)
+    return f" (did you mean {by_lower[near[0]]!r}?)" if near else ''
 
 # %% ../nbs/04_expansion.ipynb #70285507
 def _by_turns(ids, rank, n_groups, limit, rng):

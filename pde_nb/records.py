@@ -104,7 +104,7 @@ def prediction_interval(
     half = float(stdtrit(len(v) - 1, (1 + level) / 2)) * (v.var(ddof=1) * (1 + 1 / len(v)) + noise ** 2) ** .5
     return float(v.mean() - half), float(v.mean() + half)
 
-# %% ../nbs/15_records.ipynb #7f65a474
+# %% ../nbs/15_records.ipynb #fb0f24d7
 FIGURES = ('worst_group', 'pooled_minority', 'average', 'gap')
 
 def agreement(
@@ -134,7 +134,8 @@ def synthetic_table(
         mine = [r for r in rows if r['method'] == m]
         cells = [summary([r[k] for r in mine]) for k in FIGURES]
         top = f"{m:18}" + ''.join(f"{c['mean']:9.2f} ± {c['sd']:5.2f}" for c in cells)
-        below = ' ' * 18 + ''.join(f"{'[%.2f, %.2f]' % (c['lo'], c['hi']):>17}" for c in cells)
+        ends = [(c['lo'], c['hi']) if k == 'gap' else np.clip((c['lo'], c['hi']), 0, 100) for k, c in zip(FIGURES, cells)]
+        below = ' ' * 18 + ''.join(f"{'[%.2f, %.2f]' % (lo, hi):>17}" for lo, hi in ends)
         if paper:
             p = paper[m]
             verdict = agreement(mine, p, n_minority, n) if len(mine) > 1 else dict.fromkeys(('worst', 'gap'), 'one seed: not judged')

@@ -65,11 +65,11 @@ PRESETS = {p.name: p for p in (
 CASES = {1: dict(beta_c=.2, beta_s=1.), 2: dict(beta_c=1., beta_s=.2)}   # fig:a and fig:b
 METHODS = ('ERM (GD)', 'ERM (GD+M)', 'Warmup+All (Reset)', 'Warmup+All', 'PDE (Reset)', 'PDE')   # in the order of tab:synthetic
 
-# %% ../nbs/07_synthetic.ipynb #4dc9d7ff
+# %% ../nbs/07_synthetic.ipynb #3b807efa
 def find(name, known: dict, what: str):
     "The entry of a name. Raises `ValueError` with the nearest known name."
     if name in known: return known[name]
-    raise ValueError(f"unknown {what} {name!r}{did_you_mean(name, map(str, known))}; known are {', '.join(map(repr, known))}.")
+    raise ValueError(f"unknown {what} {name!r}{did_you_mean(name, known)}; known are {', '.join(map(repr, known))}.")
 
 # %% ../nbs/07_synthetic.ipynb #b1535ef1
 @dataclass(frozen=True, eq=False)
