@@ -98,7 +98,7 @@ def warmup_note(records: list[dict]) -> str:
     return (f"Warm-up: {length} iterations; the core feature was learned in {learned} of {len(warm)} seeds; "
             f"minority accuracy right after it {minority['mean']:.2f}" + (f" ± {minority['sd']:.2f}." if len(warm) > 1 else '.'))
 
-# %% ../nbs/30_commands.ipynb #2b1ae26f
+# %% ../nbs/30_commands.ipynb #cdf373a6
 def _synthetic(args):
     preset = changed(find(args.preset, PRESETS, 'preset'), args.set)
     find(args.case, CASES, 'case')
@@ -112,11 +112,12 @@ def _synthetic(args):
     rows = [{k: r[k] for k in ('method', 'preset', 'case', 'seed', *FIGURES)} for r in records]
     seconds = time.perf_counter() - start
     files = [] if args.no_figures else write_figures(folder, records + more, points)
-    kept = [{k: v for k, v in r.items() if k != 'curve' or r['seed'] == 0} for r in records]
-    write_record(folder, settings=asdict(preset), case=args.case, seeds=args.seeds, seconds=round(seconds, 1), jobs=args.jobs, records=kept, to_end=points)
+    counts = [dict(row, counts={k: r['evaluations'][-1][k] for k in ('test', 'balanced')}, warmup=r['warmup']) for row, r in zip(rows, records)]
+    write_record(folder, settings=asdict(preset), case=args.case, seeds=args.seeds, seconds=round(seconds, 1), jobs=args.jobs, rows=counts, to_end=points)
+    write_json(folder / 'runs.json', [{k: v for k, v in r.items() if k != 'curve' or r['seed'] == 0} for r in records])
     if args.json: write_json(args.json, dict(rows=rows))
     show_synthetic(preset, args, rows, records, seconds)
-    print(f"Written to {folder}{os.sep}: {', '.join(['record.json', *files])}" + (f"; rows to {args.json}" if args.json else ''))
+    print(f"Written to {folder}{os.sep}: {', '.join(['record.json', 'runs.json', *files])}" + (f"; rows to {args.json}" if args.json else ''))
 
 def show_synthetic(preset, args, rows, records, seconds):
     "Print the table and what is needed to read it."
