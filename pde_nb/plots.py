@@ -12,12 +12,12 @@ from matplotlib.figure import Figure
 
 from .data_model import DataModel, Sample, draw_sample, embed_2d
 
-# %% ../nbs/20_plots.ipynb #2a2b10e7
+# %% ../nbs/20_plots.ipynb #90654f40
 COLOURS = dict(core='#1f5fa8', spurious='#c8402f', loss='#888888', average='#333333')
 
 def new_figure(columns: int=1, height: float=2.9):
     "A figure with one row of axes, as (figure, list of axes)."
-    fig = Figure(figsize=(3.6 * columns + .4, height), dpi=75, layout='constrained')
+    fig = Figure(figsize=(3.6 * columns + .4, height), dpi=85, layout='constrained')
     axes = np.atleast_1d(fig.subplots(1, columns))
     for ax in axes: ax.spines[['top', 'right']].set_visible(False)
     return fig, list(axes)
