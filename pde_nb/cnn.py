@@ -24,36 +24,50 @@ def output_dense(
     z = x @ W[:, :d].T + (W[:, d] if W.shape[1] > d else 0)
     return (z ** 3).sum((1, 2))
 
-# %% ../nbs/02_cnn.ipynb #ec0c8d64
+# %% ../nbs/02_cnn.ipynb #a3805cd0
 @dataclass(frozen=True, eq=False)
 class Structured:
     "Training data of one or several seeds, in the form that the gradient needs."
-    noise: Float[np.ndarray, "*seeds m D"]     # noise patches, m = n (P − 2), example after example
-    noise_t: Float[np.ndarray, "*seeds D m"]   # the same, transposed: each product reads the layout that is fast for it
-    y: Float[np.ndarray, "*seeds n"]           # labels ±1
-    weighted_y: Float[np.ndarray, "*seeds n"]  # y/n of the seed; 0 for padding
-    fixed: Float[np.ndarray, "*seeds 4 D"]     # the fixed patches: core −, core +, spurious −, spurious +
-    has: Float[np.ndarray, "*seeds 4 n"]       # 1 where the example contains the fixed patch
+    patches: Float[np.ndarray, "*seeds 4+m D"]     # core −, core +, spurious −, spurious +; then the noise, m = n (P − 2), example after example
+    patches_t: Float[np.ndarray, "*seeds D 4+m"]   # the same, transposed: each product reads the layout that is fast for it
+    y: Float[np.ndarray, "*seeds n"]               # labels ±1
+    weighted_y: Float[np.ndarray, "*seeds n"]      # y/n of the seed; 0 for padding
+    has: Float[np.ndarray, "*seeds 4 n"]           # 1 where the example contains the fixed patch
 
     def __len__(self): return self.y.shape[-1]
 
     @property
-    def n_noise(self) -> int: return self.noise.shape[-2] // len(self)
+    def n_noise(self) -> int: return (self.patches.shape[-2] - 4) // len(self)
+
+    @property
+    def fixed(self): return self.patches[..., :4, :]
 
     def seeds(self, index) -> 'Structured':
         "The same data for some of the seeds."
         return Structured(*(getattr(self, f)[index] for f in self.__dataclass_fields__))
 
+    def blocks(self, size: int) -> list['Structured']:
+        "The examples in blocks, with the weights that they have here, so that gradients of blocks add up. Made once and kept."
+        kept = self.__dict__.setdefault('_blocks', {})
+        if size not in kept: kept[size] = [self._block(i, i + size) for i in range(0, len(self), size)]
+        return kept[size]
+
+    def _block(self, start, stop):
+        n, q = slice(start, stop), slice(4 + start * self.n_noise, 4 + stop * self.n_noise)
+        patches = np.concatenate([self.fixed, self.patches[..., q, :]], -2)
+        return Structured(patches, np.ascontiguousarray(patches.swapaxes(-1, -2)), self.y[..., n], self.weighted_y[..., n], self.has[..., n])
+
     def prefix(self, sizes) -> 'Structured':
         "The first examples of every seed; `sizes` is a number, or one per seed."
         sizes = np.asarray(sizes)
         if (sizes < 1).any() or (sizes > len(self)).any(): raise ValueError(f"sizes={sizes.tolist()} must be between 1 and the {len(self)} examples there are.")
-        n, q = int(sizes.max()), self.n_noise
+        n = int(sizes.max())
+        m = 4 + n * self.n_noise
         inside = np.arange(n) < sizes[..., None]
         weighted = (self.y[..., :n] / sizes[..., None] * inside).astype(self.y.dtype)
-        return Structured(self.noise[..., :n * q, :], self.noise_t[..., :n * q], self.y[..., :n], weighted, self.fixed, self.has[..., :n])
+        return Structured(self.patches[..., :m, :], self.patches_t[..., :m], self.y[..., :n], weighted, self.has[..., :n])
 
-# %% ../nbs/02_cnn.ipynb #25192703
+# %% ../nbs/02_cnn.ipynb #b0753308
 def structured(
     sample: Sample,
     biases: bool=False,     # append the coordinate 1 to every patch
@@ -61,11 +75,11 @@ def structured(
     "A sample in the form that the gradient needs."
     m, dtype = sample.model, sample.noise.dtype
     fixed = np.stack([-m.beta_c * sample.v_c, m.beta_c * sample.v_c, -m.beta_s * sample.v_s, m.beta_s * sample.v_s])
-    noise = sample.noise.reshape(-1, m.dim)
-    if biases: noise, fixed = (np.concatenate([p, np.ones((len(p), 1))], 1) for p in (noise, fixed))
-    noise, y = np.ascontiguousarray(noise, dtype), sample.y.astype(dtype)
+    patches = np.concatenate([fixed, sample.noise.reshape(-1, m.dim)])
+    if biases: patches = np.concatenate([patches, np.ones((len(patches), 1))], 1)
+    patches, y = np.ascontiguousarray(patches, dtype), sample.y.astype(dtype)
     has = np.stack([sample.y < 0, sample.y > 0, sample.a < 0, sample.a > 0]).astype(dtype)
-    return Structured(noise, np.ascontiguousarray(noise.T), y, y / dtype.type(len(y)), fixed.astype(dtype), has)
+    return Structured(patches, np.ascontiguousarray(patches.T), y, y / dtype.type(len(y)), has)
 
 def stack_seeds(
     parts: list[Structured],   # one per seed, all with the same number of examples
@@ -75,22 +89,21 @@ def stack_seeds(
     if len(sizes) != 1: raise ValueError(f"the seeds have {sorted(sizes)} examples; give all the same number and use `prefix` for shorter ones.")
     return Structured(*(np.stack([getattr(p, f) for p in parts]) for f in Structured.__dataclass_fields__))
 
-# %% ../nbs/02_cnn.ipynb #1b2647d3
+# %% ../nbs/02_cnn.ipynb #0da1cb2e
 def _product(A, B):
     "A @ B; a single product when all seeds of A share B."
     if A.ndim == 2 or B.ndim > 2: return A @ B
     return (A.reshape(-1, A.shape[-1]) @ B).reshape(*A.shape[:-1], B.shape[-1])
 
 def _forward(W, data):
-    "Pre-activations on the fixed and the noise patches, squares of the latter, and margins."
-    z_fixed = W @ data.fixed.swapaxes(-1, -2)
-    z = _product(W, data.noise_t)
+    "Squared pre-activations, what each patch contributes to f, and margins (in the memory of the contributions when there is one noise patch)."
+    z = _product(W, data.patches_t)
     z2 = z * z
     f = np.einsum('...jm,...jm->...m', z, z2)
-    if data.n_noise > 1: f = f.reshape(*f.shape[:-1], -1, data.n_noise).sum(-1)
-    f += ((z_fixed * z_fixed * z_fixed).sum(-2)[..., None, :] @ data.has)[..., 0, :]
-    f *= data.y
-    return z_fixed, z2, f
+    margin = f[..., 4:] if data.n_noise == 1 else f[..., 4:].reshape(*f.shape[:-1], -1, data.n_noise).sum(-1)
+    margin += (f[..., None, :4] @ data.has)[..., 0, :]
+    margin *= data.y
+    return z2, f, margin
 
 # %% ../nbs/02_cnn.ipynb #21122956
 def margins(
@@ -113,29 +126,32 @@ def group_counts(
     member = data.has[..., [0, 0, 1, 1], :] * data.has[..., [2, 3, 2, 3], :]
     return (member @ hit[..., None])[..., 0], (member @ real[..., None])[..., 0]
 
-# %% ../nbs/02_cnn.ipynb #23071660
-TILE = 2 ** 19   # pre-activations held at a time (they should stay in cache); with more than that, seeds are taken in turn
+# %% ../nbs/02_cnn.ipynb #f16338c3
+TILE = 2 ** 19   # pre-activations held at a time, so that they stay in cache
 
 def gradient(
     W: Float[np.ndarray, "*seeds J D"],   # filters
     data: Structured,                     # of the same seeds, or of one that all seeds share
 ) -> Float[np.ndarray, "*seeds J D"]:
-    "Gradient of the logistic loss (`lemma:grad`)."
-    step = max(1, TILE // (W.shape[-2] * data.noise.shape[-2]))
-    if W.ndim == 2 or len(W) <= step: return _gradient(W, data)
-    tiles = [slice(i, i + step) for i in range(0, len(W), step)]
-    return np.concatenate([_gradient(W[t], data if data.y.ndim == 1 else data.seeds(t)) for t in tiles])
+    "Gradient of the logistic loss (`lemma:grad`). What does not fit the cache is taken in parts: seed by seed, or, when seeds share their data, block by block."
+    if W.ndim > 2 and data.y.ndim > 1:
+        step = max(1, TILE // (W.shape[-2] * data.patches.shape[-2]))
+        if len(W) > step: return np.concatenate([_gradient(W[i:i + step], data.seeds(slice(i, i + step))) for i in range(0, len(W), step)])
+    else:
+        step = max(1, TILE // (W.size // W.shape[-1] * data.n_noise))
+        if len(data) > step: return sum(_gradient(W, b) for b in data.blocks(step))
+    return _gradient(W, data)
 
-# %% ../nbs/02_cnn.ipynb #c85fbda1
+# %% ../nbs/02_cnn.ipynb #0eb9be36
 def _gradient(W, data):
-    z_fixed, z2, r = _forward(W, data)
+    z2, weight, r = _forward(W, data)
     with np.errstate(over='ignore'): np.exp(r, out=r)      # exp(margin) = ∞ gives the residual 0, which is right
     r += 1
     np.divide(data.weighted_y, r, out=r)                   # y_i ℓ_i / N
-    per_patch = data.has @ r[..., None]
-    z2 *= (np.repeat(r, data.n_noise, -1) if data.n_noise > 1 else r)[..., None, :]
-    G = _product(z2, data.noise)
-    G += (z_fixed * z_fixed) @ (per_patch * data.fixed)
+    weight[..., :4] = (data.has @ r[..., None])[..., 0]    # for a fixed patch, the sum over the examples that contain it
+    if data.n_noise > 1: weight[..., 4:] = np.repeat(r, data.n_noise, -1)
+    z2 *= weight[..., None, :]
+    G = _product(z2, data.patches)
     G *= -3
     return G
 
