@@ -20,7 +20,7 @@ from .groups import Groups
 from .records import surroundings
 from .synthetic import CASES, PRESETS, after_warmup, draw_world, warm_up
 
-# %% ../nbs/28_bench.ipynb #0bff865c
+# %% ../nbs/28_bench.ipynb #cbb2b560
 class ConvNet:
     "The network in PyTorch as it is usually written: two heads of filters, strided Conv1d, cube, cross-entropy, autograd, SGD."
     def __init__(self, W, dim, lr, gamma):
@@ -50,6 +50,7 @@ class ConvNet:
         loss.backward()
         self.opt.step()
 
+# %% ../nbs/28_bench.ipynb #a81897eb
 def draw_by_loop(model: DataModel, n: int, rng, features):
     "Examples of the data model one by one, patches shuffled: the usual loop."
     v_c, v_s = features
@@ -146,7 +147,7 @@ def bench_synthetic(repeats: int=15) -> dict:
     finally: torch.set_num_threads(threads)
     return dict(bench='synthetic', threads=1, repeats=repeats, surroundings=surroundings(), rows=rows)
 
-# %% ../nbs/28_bench.ipynb #c5e6aa84
+# %% ../nbs/28_bench.ipynb #85402635
 def bench_expansion(repeats: int=15, n: int=10_000_000, m: int=1000) -> dict:
     "One expansion by m examples at N = n against a set difference, and what the plan costs once."
     rng = np.random.default_rng(0)
@@ -173,6 +174,7 @@ def bench_expansion(repeats: int=15, n: int=10_000_000, m: int=1000) -> dict:
     rows = [_row(f"one expansion by {m:,} at N = {n:,}", t['usual'], t['ours']), dict(what=f"the plan, once ({plan.n_stages:,} stages)", usual=None, ours=setup, ratio=None)]
     return dict(bench='expansion', threads=1, repeats=min(repeats, 5), surroundings=surroundings(), rows=rows)
 
+# %% ../nbs/28_bench.ipynb #4045ad00
 def bench_table(result: dict) -> str:
     "The rows of a benchmark as text."
     def unit(s):

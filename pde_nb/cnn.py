@@ -6,10 +6,11 @@
 __all__ = ['TILE', 'output_dense', 'Structured', 'structured', 'stack_seeds', 'margins', 'logistic_loss', 'group_counts',
            'gradient', 'momentum_step', 'descend', 'alignments']
 
-# %% ../nbs/02_cnn.ipynb #55ffe80d
+# %% ../nbs/02_cnn.ipynb #c6b19a22
 from dataclasses import dataclass
 
 import numpy as np
+from fastcore.basics import patch
 from jaxtyping import Float
 
 from .data_model import Sample
@@ -24,7 +25,7 @@ def output_dense(
     z = x @ W[:, :d].T + (W[:, d] if W.shape[1] > d else 0)
     return (z ** 3).sum((1, 2))
 
-# %% ../nbs/02_cnn.ipynb #a3805cd0
+# %% ../nbs/02_cnn.ipynb #ea0326c8
 @dataclass(frozen=True, eq=False)
 class Structured:
     "Training data of one or several seeds, in the form that the gradient needs."
@@ -42,30 +43,36 @@ class Structured:
     @property
     def fixed(self): return self.patches[..., :4, :]
 
-    def seeds(self, index) -> 'Structured':
-        "The same data for some of the seeds."
-        return Structured(*(getattr(self, f)[index] for f in self.__dataclass_fields__))
+# %% ../nbs/02_cnn.ipynb #15cd4d31
+@patch
+def seeds(self: Structured, index) -> 'Structured':
+    "The same data for some of the seeds."
+    return Structured(*(getattr(self, f)[index] for f in self.__dataclass_fields__))
 
-    def blocks(self, size: int) -> list['Structured']:
-        "The examples in blocks, with the weights that they have here, so that gradients of blocks add up. Made once and kept."
-        kept = self.__dict__.setdefault('_blocks', {})
-        if size not in kept: kept[size] = [self._block(i, i + size) for i in range(0, len(self), size)]
-        return kept[size]
+@patch
+def blocks(self: Structured, size: int) -> list['Structured']:
+    "The examples in blocks, with the weights that they have here, so that gradients of blocks add up. Made once and kept."
+    kept = self.__dict__.setdefault('_blocks', {})
+    if size not in kept: kept[size] = [self._block(i, i + size) for i in range(0, len(self), size)]
+    return kept[size]
 
-    def _block(self, start, stop):
-        n, q = slice(start, stop), slice(4 + start * self.n_noise, 4 + stop * self.n_noise)
-        patches = np.concatenate([self.fixed, self.patches[..., q, :]], -2)
-        return Structured(patches, np.ascontiguousarray(patches.swapaxes(-1, -2)), self.y[..., n], self.weighted_y[..., n], self.has[..., n])
+@patch
+def _block(self: Structured, start, stop):
+    n, q = slice(start, stop), slice(4 + start * self.n_noise, 4 + stop * self.n_noise)
+    patches = np.concatenate([self.fixed, self.patches[..., q, :]], -2)
+    return Structured(patches, np.ascontiguousarray(patches.swapaxes(-1, -2)), self.y[..., n], self.weighted_y[..., n], self.has[..., n])
 
-    def prefix(self, sizes) -> 'Structured':
-        "The first examples of every seed; `sizes` is a number, or one per seed."
-        sizes = np.asarray(sizes)
-        if (sizes < 1).any() or (sizes > len(self)).any(): raise ValueError(f"sizes={sizes.tolist()} must be between 1 and the {len(self)} examples there are.")
-        n = int(sizes.max())
-        m = 4 + n * self.n_noise
-        inside = np.arange(n) < sizes[..., None]
-        weighted = (self.y[..., :n] / sizes[..., None] * inside).astype(self.y.dtype)
-        return Structured(self.patches[..., :m, :], self.patches_t[..., :m], self.y[..., :n], weighted, self.has[..., :n])
+# %% ../nbs/02_cnn.ipynb #832474df
+@patch
+def prefix(self: Structured, sizes) -> 'Structured':
+    "The first examples of every seed; `sizes` is a number, or one per seed."
+    sizes = np.asarray(sizes)
+    if (sizes < 1).any() or (sizes > len(self)).any(): raise ValueError(f"sizes={sizes.tolist()} must be between 1 and the {len(self)} examples there are.")
+    n = int(sizes.max())
+    m = 4 + n * self.n_noise
+    inside = np.arange(n) < sizes[..., None]
+    weighted = (self.y[..., :n] / sizes[..., None] * inside).astype(self.y.dtype)
+    return Structured(self.patches[..., :m, :], self.patches_t[..., :m], self.y[..., :n], weighted, self.has[..., :n])
 
 # %% ../nbs/02_cnn.ipynb #b0753308
 def structured(

@@ -59,7 +59,7 @@ class Sample:
         "Group of each example in the order (y, a) = (−, −), (−, +), (+, −), (+, +)."
         return (self.y > 0) * 2 + (self.a > 0)
 
-# %% ../nbs/01_data_model.ipynb #74cd09ae
+# %% ../nbs/01_data_model.ipynb #7aced0d9
 def draw_features(
     dim: int,                  # d ≥ 2
     rng: np.random.Generator,
@@ -69,6 +69,7 @@ def draw_features(
     q, _ = np.linalg.qr(rng.standard_normal((dim, 2)))
     return q[:, 0].astype(dtype), q[:, 1].astype(dtype)
 
+# %% ../nbs/01_data_model.ipynb #6c783138
 def draw_sample(
     model: DataModel,
     n: int,                        # examples, ≥ 1
@@ -90,6 +91,7 @@ def draw_sample(
     if model.noise == 'orthogonal': xi = remove_component(remove_component(xi, v_c), v_s)
     return Sample(y, a, xi, v_c, v_s, model)
 
+# %% ../nbs/01_data_model.ipynb #7ef67c19
 def remove_component(x, v):
     "`x` with its part along the unit vector `v` taken out; the last axis is the dimension."
     return x - (x @ v)[..., None] * v

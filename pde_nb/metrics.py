@@ -16,7 +16,7 @@ from scipy.special import betaincinv
 
 from .groups import Groups, Overlap, as_column, group_names, group_sum
 
-# %% ../nbs/06_metrics.ipynb #25993197
+# %% ../nbs/06_metrics.ipynb #f01e1957
 @dataclass(frozen=True, eq=False)
 class GroupCounts:
     "Right and all predictions per group, and over all examples (not the sum over groups where groups overlap)."
@@ -39,6 +39,7 @@ class GroupCounts:
     @property
     def worst_accuracy(self) -> float: return float(self.accuracy[self.worst])
 
+# %% ../nbs/06_metrics.ipynb #1a8a8971
 def count_correct(
     predicted,                  # (n,) predicted labels
     y,                          # (n,) true labels

@@ -104,7 +104,7 @@ def prediction_interval(
     half = float(stdtrit(len(v) - 1, (1 + level) / 2)) * (v.var(ddof=1) * (1 + 1 / len(v)) + noise ** 2) ** .5
     return float(v.mean() - half), float(v.mean() + half)
 
-# %% ../nbs/15_records.ipynb #fb0f24d7
+# %% ../nbs/15_records.ipynb #1e237d20
 FIGURES = ('worst_group', 'pooled_minority', 'average', 'gap')
 
 def agreement(
@@ -121,6 +121,7 @@ def agreement(
         out[name] = 'agrees' if lo - .005 <= paper[name] <= hi + .005 else 'paper higher' if paper[name] > hi else 'paper lower'
     return out
 
+# %% ../nbs/15_records.ipynb #d1606f6d
 def synthetic_table(
     rows: list[dict],                    # one per method and seed
     paper: dict | None=None,             # figures of `tab:synthetic` by method; None: nothing to compare with

@@ -20,7 +20,7 @@ from .data_model import DataModel, draw_features, draw_sample
 from .expansion import Schedule, did_you_mean, expansion_plan
 from .groups import make_groups
 
-# %% ../nbs/07_synthetic.ipynb #ce2502ee
+# %% ../nbs/07_synthetic.ipynb #d6a0b0a2
 @dataclass(frozen=True)
 class Preset:
     "Settings of the synthetic experiments, all of them."
@@ -56,6 +56,7 @@ class Preset:
         for name in ('n_train', 'n_test', 'n_balanced', 'n_filters', 'expand_every', 'all_iterations', 'lr', 'gd_lr', 'init_scale'):
             if not getattr(self, name) > 0: raise ValueError(f"{name}={getattr(self, name)!r}; give a positive number.")
 
+# %% ../nbs/07_synthetic.ipynb #5766f1af
 PRESETS = {p.name: p for p in (
     Preset('released', sigma_p=50**.5 / 8, biases=True, init='uniform', init_scale=.1 / 50**.5, dampened=False, erm_gamma=.8, erm_iterations=(401, 401),
            warmup_iterations=801, expand_every=101, all_iterations=701, draw='listed', reset='plain'),
@@ -71,7 +72,7 @@ def find(name, known: dict, what: str):
     if name in known: return known[name]
     raise ValueError(f"unknown {what} {name!r}{did_you_mean(name, known)}; known are {', '.join(map(repr, known))}.")
 
-# %% ../nbs/07_synthetic.ipynb #b1535ef1
+# %% ../nbs/07_synthetic.ipynb #2511bbb6
 @dataclass(frozen=True, eq=False)
 class World:
     "What all methods of one seed share."
@@ -86,6 +87,7 @@ class World:
     case: int
     seed: int
 
+# %% ../nbs/07_synthetic.ipynb #fbee3188
 def draw_world(preset: Preset, case: int, seed: int) -> World:
     "Data, starting weights and plan of one seed. Raises `ValueError` for an unknown case, or when a group of the training set is empty."
     model = DataModel(preset.n_patches, preset.dim, preset.alpha, sigma_p=preset.sigma_p, **find(case, CASES, 'case'))
