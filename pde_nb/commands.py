@@ -98,7 +98,7 @@ def warmup_note(records: list[dict]) -> str:
     return (f"Warm-up: {length} iterations; the core feature was learned in {learned} of {len(warm)} seeds; "
             f"minority accuracy right after it {minority['mean']:.2f}" + (f" ± {minority['sd']:.2f}." if len(warm) > 1 else '.'))
 
-# %% ../nbs/30_commands.ipynb #cdf373a6
+# %% ../nbs/30_commands.ipynb #a4ceb6a9
 def _synthetic(args):
     preset = changed(find(args.preset, PRESETS, 'preset'), args.set)
     find(args.case, CASES, 'case')
@@ -112,7 +112,8 @@ def _synthetic(args):
     rows = [{k: r[k] for k in ('method', 'preset', 'case', 'seed', *FIGURES)} for r in records]
     seconds = time.perf_counter() - start
     files = [] if args.no_figures else write_figures(folder, records + more, points)
-    counts = [dict(row, counts={k: r['evaluations'][-1][k] for k in ('test', 'balanced')}, warmup=r['warmup']) for row, r in zip(rows, records)]
+    counts = [dict(row, counts={k: r['evaluations'][-1][k] for k in ('test', 'balanced')}, warmup=r['warmup'], after_warmup=r['evaluations'][0]['balanced'] if r['warmup'] else None)
+              for row, r in zip(rows, records)]
     write_record(folder, settings=asdict(preset), case=args.case, seeds=args.seeds, seconds=round(seconds, 1), jobs=args.jobs, rows=counts, to_end=points)
     write_json(folder / 'runs.json', [{k: v for k, v in r.items() if k != 'curve' or r['seed'] == 0} for r in records])
     if args.json: write_json(args.json, dict(rows=rows))
@@ -127,7 +128,7 @@ def show_synthetic(preset, args, rows, records, seconds):
     print(synthetic_table(rows, paper, (1 - preset.alpha) * preset.n_test, preset.n_test))
     print("Ours: mean ± standard deviation over seeds, below it the 95 % interval of the mean. Minority: the two conflicting groups pooled, on a balanced test draw;")
     print("gap: overall − minority." + (" The paper's worst-group figure is the pooled minority of one seed; it agrees if it lies where one more of our seeds would (95 %)." if paper else ''))
-    print('\n'.join(filter(None, [warmup_note(records), f"{seconds:.0f} s on {args.jobs} process{'es' if args.jobs > 1 else ''}."])))
+    print('\n'.join(filter(None, [warmup_note(records), f"{seconds:.1f} s on {args.jobs} process{'es' if args.jobs > 1 else ''}."])))
 
 # %% ../nbs/30_commands.ipynb #cf19e88f
 def _guarded(parser, run, argv):

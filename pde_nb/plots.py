@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from .data_model import DataModel, Sample, draw_sample, embed_2d
 
-# %% ../nbs/20_plots.ipynb #90654f40
+# %% ../nbs/20_plots.ipynb #c048deec
 COLOURS = dict(core='#1f5fa8', spurious='#c8402f', loss='#888888', average='#333333')
 
 def new_figure(columns: int=1, height: float=2.9):
@@ -36,10 +36,11 @@ def draw_curve(
     lines += right.plot(c['t'], c['loss'], color=COLOURS['loss'], lw=1, label='training loss')
     right.set_ylim(0, .75)
     for i, t in enumerate(marks): ax.axvline(t, ls=':', lw=1.2 if i == 0 else .6, color='k', alpha=1 if i == 0 else .4)
-    ax.set(title=title, xlabel='iteration')
+    ax.set_title(title, fontsize=10)
+    ax.set_xlabel('iteration')
     return lines, right
 
-# %% ../nbs/20_plots.ipynb #ffb682e5
+# %% ../nbs/20_plots.ipynb #0c63c5e6
 def stage_marks(record: dict) -> list[int]:
     "Iterations at which the training set of a record changed: the end of the warm-up and each further expansion."
     if not record['warmup']: return []
@@ -53,7 +54,7 @@ def curves_figure(panels: list[tuple[str, dict]]) -> Figure:
     for ax, (title, record) in zip(axes, panels): lines, right = draw_curve(ax, record, title, stage_marks(record))
     axes[0].set_ylabel(r'$\max_j\,\langle w_j, v\rangle$')
     right.set_ylabel('training loss')
-    fig.legend(lines, [l.get_label() for l in lines], loc='outside lower center', ncols=3, fontsize=9, frameon=False)
+    fig.legend(lines, [l.get_label() for l in lines], loc='outside lower center', ncols=3, fontsize=8, handlelength=1.2, columnspacing=1, frameon=False)
     return fig
 
 # %% ../nbs/20_plots.ipynb #e111ceb7
