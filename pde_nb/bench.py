@@ -50,20 +50,19 @@ class ConvNet:
         loss.backward()
         self.opt.step()
 
-# %% ../nbs/28_bench.ipynb #a81897eb
-def draw_by_loop(model: DataModel, n: int, rng, features):
-    "Examples of the data model one by one, patches shuffled: the usual loop."
-    v_c, v_s = features
-    x, y = [], []
+# %% ../nbs/28_bench.ipynb #d866af51
+def draw_by_loop(model: DataModel, n: int, features):
+    "Examples of the data model one by one in PyTorch, patches shuffled: the usual loop. Patches (n, P, d) and labels ±1."
+    import torch
+    v_c, v_s, x, y = *map(torch.from_numpy, features), [], []
     for _ in range(n):
-        label = rng.choice([-1, 1])
-        a = label if rng.random() < model.alpha else -label
-        patches = [model.beta_c * label * v_c, model.beta_s * a * v_s]
-        for _ in range(model.n_patches - 2): patches.append(rng.normal(0, model.sigma_p / model.dim ** .5, model.dim))
-        rng.shuffle(patches)
-        x.append(np.stack(patches))
+        label = 2 * torch.randint(0, 2, (1,)) - 1
+        a = label if torch.rand(1) < model.alpha else -label
+        noise = [torch.randn(model.dim) * model.sigma_p / model.dim ** .5 for _ in range(model.n_patches - 2)]
+        patches = torch.stack([model.beta_c * label * v_c, model.beta_s * a * v_s, *noise])
+        x.append(patches[torch.randperm(model.n_patches)])
         y.append(label)
-    return np.stack(x).astype(np.float32), np.array(y)
+    return torch.stack(x).numpy(), torch.cat(y).numpy()
 
 # %% ../nbs/28_bench.ipynb #85b41094
 def in_turn(
@@ -106,11 +105,11 @@ def _step_rows(preset, n, batch, repeats, calls):
 
 def _row(what, usual, ours): return dict(what=what, usual=usual, ours=ours, ratio=usual / ours)
 
-# %% ../nbs/28_bench.ipynb #c03cde23
+# %% ../nbs/28_bench.ipynb #c6b175bb
 def _data_rows(model, n, repeats):
     rng = np.random.default_rng(0)
     features = draw_features(model.dim, rng, np.float32)
-    t = in_turn({'usual': (lambda: draw_by_loop(model, n // 10, rng, features), 1), 'dense': (lambda: dense_patches(draw_sample(model, n, rng, features), rng), 1),
+    t = in_turn({'usual': (lambda: draw_by_loop(model, n // 10, features), 1), 'dense': (lambda: dense_patches(draw_sample(model, n, rng, features), rng), 1),
                  'structured': (lambda: structured(draw_sample(model, n, rng, features), True), 1)}, repeats)
     return [_row(f"{n:,} examples, dense shuffled patches", 10 * t['usual'], t['dense']), _row(f"{n:,} examples, structured", 10 * t['usual'], t['structured'])]
 
@@ -118,7 +117,7 @@ def _usual_pde(preset, model, sizes):
     "Data generation, warm-up and expansions of the released schedule, and the test accuracy after each, the usual way."
     rng = np.random.default_rng(0)
     features = draw_features(model.dim, rng, np.float32)
-    (x, y), test = (draw_by_loop(model, n, rng, features) for n in (preset.n_train, preset.n_test))
+    (x, y), test = (draw_by_loop(model, n, features) for n in (preset.n_train, preset.n_test))
     net = ConvNet(preset.init_scale * rng.uniform(-1, 1, (preset.n_filters, preset.dim + 1)).astype(np.float32), preset.dim, preset.lr, preset.gamma)
     test, accuracy = net.load(*test), []
     for k, n in enumerate(sizes):

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-# %% ../nbs/00_groups.ipynb #bbb61059
+# %% ../nbs/00_groups.ipynb #5e44b6ec
 def as_column(
     values,          # one value per example: list, array, tensor or table column
     name: str='y',   # what to call it in an error message
@@ -24,7 +24,9 @@ def as_column(
     col = np.asarray(values)
     if col.ndim != 1: raise ValueError(f"{name} has shape {col.shape}; give one value per example, shape (n,).")
     if col.size == 0: raise ValueError(f"{name} is empty; give at least one example.")
-    missing = np.array([v is None or v != v for v in col]) if col.dtype == object else np.isnan(col) if col.dtype.kind == 'f' else np.zeros(1, bool)
+    if hasattr(values, 'isna'): missing = np.asarray(values.isna())              # a table column knows its own missing values
+    elif col.dtype == object: missing = np.array([v is None or v != v for v in col])
+    else: missing = np.isnan(col) if col.dtype.kind == 'f' else np.zeros(1, bool)
     if missing.any():
         raise ValueError(f"{name} has {missing.sum()} missing values, the first at position {int(missing.argmax())}; drop those examples or give them a value of their own.")
     return col.astype(str) if col.dtype == object and any(isinstance(v, str) for v in col) else col

@@ -15,7 +15,7 @@ from torch.utils.data import Sampler
 from .expansion import ledger as plan_ledger
 from .expansion import Plan, last_epoch, stage_of_epoch
 
-# %% ../nbs/05_sampler.ipynb #b214359e
+# %% ../nbs/05_sampler.ipynb #cfed0fc3
 class ExpansionSampler(Sampler[int]):
     """The examples of a plan's active set, in a new random order each epoch. One pass over it is one epoch; the stage moves by itself.
     An epoch that is abandoned half-way (after a look at the first batch, say) starts again."""
@@ -27,9 +27,10 @@ class ExpansionSampler(Sampler[int]):
         self.epoch = 0             # the epoch that is running, or the first
         self.taken = 0             # examples of it that the training loop has had
         self.warmup_end = None     # first epoch after the warm-up, when it was ended by hand
-        self.began = [0]           # first epoch of each stage so far
         self._tracked = self._resumed = False
         self._pass = 0             # tells a running pass from abandoned ones
+        self.began = []            # first epoch of each stage so far
+        self._note_stage()
 
 # %% ../nbs/05_sampler.ipynb #c5be2991
 @patch(as_prop=True)
@@ -68,19 +69,24 @@ def __len__(self: ExpansionSampler) -> int:
     "Examples in the running epoch; between two epochs, in the next one."
     return len(self.plan.active(stage_of_epoch(self.plan, self.epoch + self._epoch_done, self.warmup_end)))
 
-# %% ../nbs/05_sampler.ipynb #4d97bf2e
+# %% ../nbs/05_sampler.ipynb #dbc8a853
 @patch
 def end_warmup(self: ExpansionSampler):
     "End the warm-up: the next epoch is the first after an expansion. Does nothing when the warm-up is over."
     if self.warming_up: self.warmup_end = self.epoch + (self.taken > 0)
+    self._note_stage()
+
+@patch
+def _note_stage(self: ExpansionSampler):
+    "Write down when the stage began that is running."
+    while len(self.began) <= self.stage: self.began.append(self.epoch)
 
 @patch
 def _advance(self: ExpansionSampler):
     "Begin the next epoch, and the next stage when it is due."
     if self.warming_up and self.warmup_until is not None and self.warmup_until(): self.end_warmup()
-    before = self.stage
     self.epoch, self.taken = self.epoch + 1, 0
-    if self.stage > before: self.began.append(self.epoch)
+    self._note_stage()
 
 # %% ../nbs/05_sampler.ipynb #7b5dab11
 @patch
