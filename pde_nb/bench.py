@@ -81,7 +81,7 @@ def in_turn(
         done()
     return {name: median(t) for name, t in times.items()}
 
-# %% ../nbs/28_bench.ipynb #ef30ab2f
+# %% ../nbs/28_bench.ipynb #4f5abeaa
 def _stepper(W, data, lr=.03, gamma=.9):
     g = np.zeros_like(W)
     return lambda: momentum_step(W, g, gradient(W, data), lr, gamma)
@@ -98,10 +98,14 @@ def _step_rows(preset, n, batch, repeats, calls):
     A, B = rng.standard_normal((2, 512, 512)).astype(np.float32)
     t = in_turn({'usual': (lambda: net.step(x, target), calls), 'one': (_stepper(W[0], one), calls), 'own': (_stepper(W, own), max(1, calls // batch)),
                  'shared': (_stepper(W, one), max(1, calls // batch)), 'product': (lambda: A @ B, calls)}, repeats)
-    floor = 4 * n * preset.n_filters * preset.dim / (2 * 512 ** 3 / t['product'])          # two products of n × d × J at the rate of a large one
+    floor = _products(n, preset) * t['product'] / 512 ** 3
     name = f"step on {n:,} examples"
     return [_row(name, t['usual'], t['one']), _row(f"{name}, per seed of {batch}", t['usual'], t['own'] / batch), _row(f"{name}, per seed of {batch} on one data set", t['usual'], t['shared'] / batch),
             _row(f"{name}: floor, its two matrix products", t['usual'], floor)]
+
+def _products(n, preset):
+    "Multiplications of one step's two matrix products of n × d × J; a 512 × 512 product, which sets the rate, has 512³."
+    return 2 * n * preset.n_filters * preset.dim
 
 def _row(what, usual, ours): return dict(what=what, usual=usual, ours=ours, ratio=usual / ours)
 
@@ -130,7 +134,7 @@ def _our_pde(preset):
     world = draw_world(preset, 1, 0)
     return after_warmup(world, warm_up(world), False, world.sizes[1:], preset.expand_every)
 
-# %% ../nbs/28_bench.ipynb #f291d560
+# %% ../nbs/28_bench.ipynb #cc05069b
 def bench_synthetic(repeats: int=15) -> dict:
     "Training steps, data generation and a whole PDE run of the released preset against the usual way; single thread."
     import torch
@@ -141,8 +145,11 @@ def bench_synthetic(repeats: int=15) -> dict:
         with threadpool_limits(1):
             rows = _step_rows(preset, 10_000, 8, repeats, 8) + _step_rows(preset, 464, 16, repeats, 64) + _data_rows(model, 10_000, max(3, repeats // 3))
             sizes = draw_world(preset, 1, 0).sizes
-            t = in_turn({'usual': (lambda: _usual_pde(preset, model, sizes), 1), 'ours': (lambda: _our_pde(replace(preset, n_balanced=4)), 1)}, max(1, repeats // 5))
-            rows.append(_row('whole PDE run: data, training, test accuracy', t['usual'], t['ours']))
+            A = np.random.default_rng(0).standard_normal((512, 512)).astype(np.float32)
+            t = in_turn({'usual': (lambda: _usual_pde(preset, model, sizes), 1), 'ours': (lambda: _our_pde(replace(preset, n_balanced=4)), 1), 'product': (lambda: A @ A, 8)}, max(1, repeats // 5))
+            steps = [preset.warmup_iterations] + [preset.expand_every] * (len(sizes) - 1)
+            floor = sum(k * _products(n, preset) for k, n in zip(steps, sizes)) * t['product'] / 512 ** 3
+            rows += [_row('whole PDE run: data, training, test accuracy', t['usual'], t['ours']), _row('whole PDE run: floor, the matrix products of its steps', t['usual'], floor)]
     finally: torch.set_num_threads(threads)
     return dict(bench='synthetic', threads=1, repeats=repeats, surroundings=surroundings(), rows=rows)
 
