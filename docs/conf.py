@@ -16,6 +16,7 @@ language = "en"
 
 extensions = ["myst_nb", "sphinx.ext.autodoc"]
 nb_execution_mode = "off"
+nb_render_markdown_format = "myst"  # tables in Markdown outputs
 nb_merge_streams = True
 myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath"]
 myst_heading_anchors = 4
