@@ -134,7 +134,7 @@ def _our_pde(preset):
     world = draw_world(preset, 1, 0)
     return after_warmup(world, warm_up(world), False, world.sizes[1:], preset.expand_every)
 
-# %% ../nbs/28_bench.ipynb #dca627de
+# %% ../nbs/28_bench.ipynb #7c84e1d6
 def bench_synthetic(repeats: int=15) -> dict:
     "Training steps, data generation and a whole PDE run of the released preset against the usual way; single thread."
     import torch
@@ -143,7 +143,8 @@ def bench_synthetic(repeats: int=15) -> dict:
     torch.set_num_threads(1)
     try:
         with threadpool_limits(1):
-            rows = _step_rows(preset, 10_000, 8, repeats, 24) + _step_rows(preset, 464, 16, repeats, 64)      # steps in runs of 24 and 64, as training repeats them on the same data + _data_rows(model, 10_000, max(3, repeats // 3))
+            # steps are timed in runs of 24 and 64, as training repeats them on the same data
+            rows = _step_rows(preset, 10_000, 8, repeats, 24) + _step_rows(preset, 464, 16, repeats, 64) + _data_rows(model, 10_000, max(3, repeats // 3))
             sizes = draw_world(preset, 1, 0).sizes
             A = np.random.default_rng(0).standard_normal((512, 512)).astype(np.float32)
             t = in_turn({'usual': (lambda: _usual_pde(preset, model, sizes), 1), 'ours': (lambda: _our_pde(replace(preset, n_balanced=4, n_valid=4)), 1), 'product': (lambda: A @ A, 8)}, max(1, repeats // 5))
