@@ -34,7 +34,7 @@ def surroundings() -> dict:
         except metadata.PackageNotFoundError: versions[name] = None
     return dict(python=platform.python_version(), system=platform.platform(), processor=_processor(), cores=os.cpu_count(), versions=versions, revision=_revision())
 
-# %% ../nbs/15_records.ipynb #49e528ec
+# %% ../nbs/15_records.ipynb #ba63d5b4
 def _processor():
     "The name of the processor."
     try: lines = Path('/proc/cpuinfo').read_text().splitlines()
@@ -45,8 +45,8 @@ def _revision():
     "The source revision of the checkout that the library runs from, with a + when it has local changes."
     git = lambda *args: subprocess.run(['git', '-C', str(Path(find_spec('pde_nb').origin).parent), *args], capture_output=True, text=True, timeout=10)
     try:
-        head = git('rev-parse', '--short', 'HEAD')
-        return head.stdout.strip() + '+' * bool(git('status', '--porcelain', '-uno').stdout.strip()) if head.returncode == 0 else None
+        if git('ls-files', '--error-unmatch', '__init__.py').returncode: return None       # installed, perhaps inside somebody else's checkout
+        return git('rev-parse', '--short', 'HEAD').stdout.strip() + '+' * bool(git('status', '--porcelain', '-uno').stdout.strip())
     except (OSError, subprocess.TimeoutExpired): return None
 
 # %% ../nbs/15_records.ipynb #0d413af1
