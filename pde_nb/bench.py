@@ -64,11 +64,10 @@ def draw_by_loop(model: DataModel, n: int, features):
         y.append(label)
     return torch.stack(x).numpy(), torch.cat(y).numpy()
 
-# %% ../nbs/28_bench.ipynb #85b41094
+# %% ../nbs/28_bench.ipynb #f72ed0de
 def in_turn(
     actions: dict,         # name → (function without arguments, calls per measurement)
     repeats: int,
-    done=lambda: None,
 ) -> dict[str, float]:     # median seconds per call
     "Measure several actions one after the other, again and again, after one call of each to warm up."
     for f, _ in actions.values(): f()
@@ -78,7 +77,6 @@ def in_turn(
             start = time.perf_counter()
             for _ in range(calls): f()
             times[name].append((time.perf_counter() - start) / calls)
-        done()
     return {name: median(t) for name, t in times.items()}
 
 # %% ../nbs/28_bench.ipynb #4f5abeaa

@@ -21,16 +21,16 @@ from tqdm.auto import tqdm
 from .records import PAPER, FIGURES, summary, synthetic_table, writable_folder, write_json, write_record, write_whole
 from .synthetic import CASES, METHODS, PRESETS, Preset, expand_to_end, figures, find, run_tasks, seed_records
 
-# %% ../nbs/30_commands.ipynb #c33fbe04
+# %% ../nbs/30_commands.ipynb #79f7e442
 def synthetic_parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser('pde_synthetic', description="The paper's synthetic experiments (tab:synthetic): six methods over many seeds, beside the paper's figures.",
-                                epilog="methods: " + ', '.join(METHODS) + ". On two cores 20 seeds take under a minute with preset released, about six with preset paper.")
+                                epilog="methods: " + ', '.join(METHODS) + ". On two cores 20 seeds take under a minute with preset released, about five minutes with preset paper.")
     p.add_argument('--preset', default='released', help="'released' (the authors' notebooks) or 'paper' (the text); default released")
     p.add_argument('--seeds', type=int, default=20, metavar='N', help='number of seeds, 0 … N−1; default 20')
     p.add_argument('--methods', nargs='+', default=list(METHODS), metavar='METHOD', help='some of the methods below, each in quotes; default all')
     p.add_argument('--case', type=int, default=1, help='1: the core feature is weaker than the spurious one; 2: stronger; default 1')
     p.add_argument('--set', nargs='+', default=[], metavar='FIELD=VALUE', help='change settings of the preset, for example sigma_p=0.78')
-    p.add_argument('--out', default=None, metavar='DIR', help='folder for figures and record; default runs/synthetic-PRESET-case1')
+    p.add_argument('--out', default=None, metavar='DIR', help='folder for figures and record; default runs/synthetic-PRESET-caseCASE')
     p.add_argument('--json', default=None, metavar='FILE', help='also write the rows as JSON')
     p.add_argument('--jobs', type=int, default=os.cpu_count() or 1, help='processes; default one per core')
     p.add_argument('--no-figures', action='store_true', help='only the table')
@@ -54,13 +54,15 @@ def changed(
         new[name] = value
     return replace(preset, **new)
 
-# %% ../nbs/30_commands.ipynb #88486c50
+# %% ../nbs/30_commands.ipynb #7b16468e
 def _same_kind(value, present, name):
     "Whether a new value of a setting is of the kind of the present one."
-    if name == 'warmup_iterations': return value is None or isinstance(value, int)
-    if name == 'expand_by': return isinstance(value, (int, tuple))
-    number = lambda v: isinstance(v, (int, float)) and not isinstance(v, bool)
-    return number(value) if number(present) else type(value) is type(present)
+    whole = lambda v: type(v) is int
+    wholes = lambda v: isinstance(v, tuple) and len(v) > 0 and all(map(whole, v))
+    if name == 'warmup_iterations': return value is None or whole(value)
+    if name == 'expand_by': return whole(value) or wholes(value)
+    if isinstance(present, tuple): return wholes(value) and len(value) == len(present)
+    return type(value) in (int, float) if isinstance(present, float) else type(value) is type(present)
 
 # %% ../nbs/30_commands.ipynb #c003a05f
 def synthetic_tasks(preset: Preset, case: int, seeds: int, methods: list[str], figures: bool) -> tuple[list, list, list]:

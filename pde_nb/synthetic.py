@@ -20,7 +20,7 @@ from .data_model import DataModel, draw_features, draw_sample
 from .expansion import Schedule, did_you_mean, expansion_plan
 from .groups import make_groups
 
-# %% ../nbs/07_synthetic.ipynb #682ef329
+# %% ../nbs/07_synthetic.ipynb #6e481d68
 @dataclass(frozen=True)
 class Preset:
     "Settings of the synthetic experiments, all of them."
@@ -56,6 +56,7 @@ class Preset:
             if getattr(self, name) not in known: raise ValueError(f"{name}={getattr(self, name)!r}; use one of {', '.join(known)}.")
         for name in ('n_train', 'n_test', 'n_balanced', 'n_valid', 'n_filters', 'expand_every', 'all_iterations', 'lr', 'gd_lr', 'init_scale'):
             if not getattr(self, name) > 0: raise ValueError(f"{name}={getattr(self, name)!r}; give a positive number.")
+        if self.warmup_iterations is not None and self.warmup_iterations < 0: raise ValueError(f"warmup_iterations={self.warmup_iterations}; give a number ≥ 0, or None to wait for the core feature.")
 
 # %% ../nbs/07_synthetic.ipynb #5766f1af
 PRESETS = {p.name: p for p in (
@@ -89,14 +90,14 @@ class World:
     case: int
     seed: int
 
-# %% ../nbs/07_synthetic.ipynb #2beea34f
+# %% ../nbs/07_synthetic.ipynb #ed02ea6d
 def draw_world(preset: Preset, case: int, seed: int) -> World:
     "Data, starting weights and plan of one seed. Raises `ValueError` for an unknown case, or when a group of the training set is empty."
     model = DataModel(preset.n_patches, preset.dim, preset.alpha, sigma_p=preset.sigma_p, **find(case, CASES, 'case'))
     r_train, r_test, r_balanced, r_init, r_valid = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(5))
     features = draw_features(preset.dim, r_train, np.float32)
     train = draw_sample(model, preset.n_train, r_train, features)
-    parts = [structured(draw_sample(model, n, r, features, b), preset.biases) 
+    parts = [structured(draw_sample(model, n, r, features, b), preset.biases)
              for n, r, b in ((preset.n_test, r_test, False), (preset.n_balanced, r_balanced, True), (preset.n_valid, r_valid, True))]
     order, sizes = entry_order(make_groups(train.y, train.a), preset, seed)
     shape = (preset.n_filters, preset.dim + preset.biases)
