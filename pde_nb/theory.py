@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['feature_output', 'g_1', 'residuals', 'update_terms', 'mean_residuals', 'population_gradient', 'PopulationCurve',
            'population_run', 'steps_to', 'hitting_bounds', 'hitting_time_paper', 'segment_bounds', 'max_quantile',
-           'Levels', 'levels', 'Race', 'segment_rates', 'LearningTime', 'learning_time', 'measured_time',
+           'Levels', 'levels', 'Race', 'segment_rates', 'LearningTime', 'learning_time', 'train_until_learned',
            'warmup_iterations', 'boundary', 'implication', 'first_learned']
 
 # %% ../nbs/03_theory.ipynb #b2758388
@@ -251,21 +251,21 @@ def _race(feature, model, N, J, sigma_0, lr, alpha_hat, delta, start):
     beta, other = (model.beta_c, model.beta_s) if core else (model.beta_s, model.beta_c)
     return Race(core, beta, other, alpha_hat, J, lr, (phi / J) ** (1 / 3) / beta)
 
-# %% ../nbs/03_theory.ipynb #d4f6977a
-def measured_time(
+# %% ../nbs/03_theory.ipynb #561e427c
+def train_until_learned(
     W: Float[np.ndarray, "J d"],   # initial weights
     sample: Sample,
     feature: str,                  # 'spurious' or 'core'
     lr: float,
     alignment: float,              # learned means that the largest alignment reaches this
     limit: int,                    # iterations after which to give up
-) -> int | None:
-    "The first iteration of plain gradient descent at which the network has learned a feature; None if it has not by the limit."
+) -> tuple[int | None, Float[np.ndarray, "J d"]]:
+    "The first iteration of plain gradient descent at which the network has learned a feature, None if it has not by the limit; and the weights then."
     data, v = structured(sample), sample.v_c if feature == 'core' else sample.v_s
     for t in range(limit + 1):
-        if (W @ v).max() >= alignment: return t
+        if (W @ v).max() >= alignment: return t, W
         W = W - lr * gradient(W, data)
-    return None
+    return None, W
 
 # %% ../nbs/03_theory.ipynb #76e89b90
 def warmup_iterations(
