@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['PRESETS', 'CASES', 'METHODS', 'Preset', 'find', 'World', 'draw_world', 'entry_order', 'evaluate', 'selected',
-           'figures', 'Curve', 'State', 'erm', 'core_output', 'warm_up', 'after_warmup', 'run_seed', 'run_tasks',
-           'run_seeds', 'record_of', 'seed_records', 'expand_to_end']
+           'figures', 'Curve', 'State', 'erm', 'core_output', 'warmup_length', 'warm_up', 'after_warmup', 'run_seed',
+           'run_tasks', 'run_seeds', 'record_of', 'seed_records', 'expand_to_end']
 
-# %% ../nbs/07_synthetic.ipynb #069dcbc3
+# %% ../nbs/07_synthetic.ipynb #e384eb38
 import warnings
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
@@ -19,8 +19,9 @@ from .cnn import Structured, alignments, descend, group_counts, logistic_loss, s
 from .data_model import DataModel, draw_features, draw_sample
 from .expansion import Schedule, did_you_mean, expansion_plan
 from .groups import make_groups
+from .theory import warmup_iterations
 
-# %% ../nbs/07_synthetic.ipynb #6e481d68
+# %% ../nbs/07_synthetic.ipynb #34cee261
 @dataclass(frozen=True)
 class Preset:
     "Settings of the synthetic experiments, all of them."
@@ -32,7 +33,7 @@ class Preset:
     dampened: bool                    # form of the momentum, see `momentum_step`
     erm_gamma: float                  # momentum of ERM (GD+M), in [0, 1)
     erm_iterations: tuple[int, int]   # of ERM (GD) and of ERM (GD+M)
-    warmup_iterations: int | None     # None: until the core feature is learned
+    warmup_iterations: int | None     # None: as many as `theory.warmup_iterations` predicts, times `warmup_margin`; without biases only
     expand_every: int                 # iterations after each expansion
     all_iterations: int               # of Warmup+All, after the warm-up
     draw: str                         # where new examples come from, see `Schedule`
@@ -41,7 +42,7 @@ class Preset:
     gd_lr: float = .1                 # learning rate of ERM (GD)
     lr: float = .03                   # learning rate of everything with momentum
     gamma: float = .9                 # momentum of PDE, in [0, 1)
-    warmup_limit: int = 40_000        # give up waiting for the core feature after so many iterations
+    warmup_margin: float = 1.25       # for the warm-up of predicted length, > 0
     n_filters: int = 40
     n_train: int = 10_000
     n_test: int = 10_000              # drawn as the training set is
@@ -54,9 +55,10 @@ class Preset:
     def __post_init__(self):
         for name, known in (('init', ('uniform', 'normal')), ('reset', ('plain', 'zero'))):
             if getattr(self, name) not in known: raise ValueError(f"{name}={getattr(self, name)!r}; use one of {', '.join(known)}.")
-        for name in ('n_train', 'n_test', 'n_balanced', 'n_valid', 'n_filters', 'expand_every', 'all_iterations', 'lr', 'gd_lr', 'init_scale'):
+        for name in ('n_train', 'n_test', 'n_balanced', 'n_valid', 'n_filters', 'expand_every', 'all_iterations', 'lr', 'gd_lr', 'init_scale', 'warmup_margin'):
             if not getattr(self, name) > 0: raise ValueError(f"{name}={getattr(self, name)!r}; give a positive number.")
-        if self.warmup_iterations is not None and self.warmup_iterations < 0: raise ValueError(f"warmup_iterations={self.warmup_iterations}; give a number ≥ 0, or None to wait for the core feature.")
+        if self.warmup_iterations is not None and self.warmup_iterations < 0: raise ValueError(f"warmup_iterations={self.warmup_iterations}; give a number ≥ 0, or None for the predicted length.")
+        if self.warmup_iterations is None and self.biases: raise ValueError("warmup_iterations=None; the length is predicted for the network of eq:model, without biases: give a number of iterations, or biases=false.")
 
 # %% ../nbs/07_synthetic.ipynb #5766f1af
 PRESETS = {p.name: p for p in (
@@ -176,19 +178,22 @@ def erm(world: World, momentum: bool) -> State:
     lr, gamma = (p.lr, p.erm_gamma) if momentum else (p.gd_lr, 0.)
     return State(world.W, None, Curve(world)).train(n, p.erm_iterations[momentum], lr, gamma, p.dampened).evaluated(n)
 
-# %% ../nbs/07_synthetic.ipynb #a3a89627
+# %% ../nbs/07_synthetic.ipynb #072dbbf2
 def core_output(W, world: World) -> float:
     "What the core patch contributes to the margin, (f_c(+1) − f_c(−1))/2; the core feature counts as learned from 1 on."
     minus, plus = ((W @ world.train.fixed[:2].T) ** 3).sum(0)
     return float(plus - minus) / 2
 
-def warm_up(world: World, check_every: int=20) -> State:
-    "Train on the balanced subset, for the preset's number of iterations or until the core feature is learned."
+def warmup_length(world: World) -> int:
+    "Iterations of the warm-up: the preset's, or the predicted number with its margin."
+    p = world.preset
+    if p.warmup_iterations is not None: return p.warmup_iterations
+    return int(np.ceil(p.warmup_margin * warmup_iterations(p.lr, CASES[world.case]['beta_c'], world.W @ world.v_c, gamma=p.gamma, dampened=p.dampened)))
+
+def warm_up(world: World) -> State:
+    "Train on the balanced subset."
     p, n = world.preset, int(world.sizes[0])
-    state = State(world.W, None, Curve(world))
-    if p.warmup_iterations is not None: state = state.train(n, p.warmup_iterations, p.lr, p.gamma, p.dampened)
-    else:
-        while core_output(state.W, world) < 1 and state.curve.t0 < p.warmup_limit: state = state.train(n, check_every, p.lr, p.gamma, p.dampened)
+    state = State(world.W, None, Curve(world)).train(n, warmup_length(world), p.lr, p.gamma, p.dampened)
     return replace(state, warmup=dict(iterations=state.curve.t0, examples=n, learned=core_output(state.W, world) >= 1)).evaluated(n)
 
 def after_warmup(world: World, start: State, reset: bool, sizes, iterations: int) -> State:
