@@ -6,10 +6,10 @@
 __all__ = ['KINDS', 'VERDICTS', 'CLAIMS', 'NOTES', 'SHARED', 'Finding', 'Claim', 'claim', 'checked', 'show_claim', 'fit_exponent',
            'draw', 'split', 'share', 'printed_gradient', 'complex_step', 'left_out', 'early_run', 'random_setting',
            'draw_share', 'theorem_trial', 'summarise_trials', 'theorem_trials', 'warmup_trial', 'time_exponents',
-           'near_edge', 'accuracy_after_early_stage', 'residual_gap', 'spurious_pull', 'momentum_effect', 'race',
-           'check_claims', 'check_all', 'claims_table', 'errata']
+           'near_edge', 'accuracy_after_early_stage', 'residual_gap', 'spurious_pull', 'momentum_effect',
+           'after_warmup_times', 'minority_margin', 'race', 'check_claims', 'check_all', 'claims_table', 'errata']
 
-# %% ../nbs/08_claims.ipynb #095ed8fd
+# %% ../nbs/08_claims.ipynb #4b4ae310
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from textwrap import fill
@@ -25,7 +25,7 @@ from .data_model import DataModel, dense_patches, draw_sample
 from .metrics import wilson_interval
 from .synthetic import PRESETS, after_warmup, draw_world, run_tasks, warm_up
 from .theory import (boundary, feature_output, first_learned, hitting_bounds, hitting_time_paper, implication, learning_time,
-                           population_run, residuals, steps_to, train_until_learned, update_terms, warmup_iterations)
+                           population_run, residuals, spurious_iterations, steps_to, train_until_learned, update_terms, warmup_iterations)
 
 # %% ../nbs/08_claims.ipynb #f70084db
 @dataclass(frozen=True)
@@ -145,12 +145,12 @@ def _residual():
     want = expit(-s.y * output_dense(W, dense_patches(s)))
     return _exact(_error(residuals(feature_output(c, .2), feature_output(sp, 1.), s.y, s.a, n), want), "")
 
-# %% ../nbs/08_claims.ipynb #fe723322
-def left_out(which: str, noise: str, seeds=range(20), **model) -> np.ndarray:
+# %% ../nbs/08_claims.ipynb #545da5f7
+def left_out(which: str, noise: str, seeds=range(20), n: int=400, **model) -> np.ndarray:
     "Relative size of what the printed projection on a feature leaves out, ‖cross-noise term‖ / ‖printed term‖, per draw."
     out = []
     for seed in seeds:
-        s, W = draw(seed, DataModel(noise=noise, **model))
+        s, W = draw(seed, DataModel(noise=noise, **model), n)
         t = update_terms(*split(W, s), s, 1.)
         out.append(np.linalg.norm(t[which + '_noise']) / np.linalg.norm(t[which]))
     return np.array(out)
@@ -248,10 +248,10 @@ def _core_early():
     return Finding('holds with these constants' if 0 < low and high < 1 else 'fails', 3 * low, 'lower constant',
                    f"Between {3 * low:.2f} and {3 * high:.2f} times η until F_s is half of the log-odds; g_1 falls from {r['g'][0]:.2f} to {r['g'][early].min():.2f} meanwhile.")
 
-# %% ../nbs/08_claims.ipynb #fc54ec96
+# %% ../nbs/08_claims.ipynb #24987206
 @claim('lemma:large group derivative', 'high probability', "For i in S_1, ℓ_i = Θ(1) g_1(t).", "max over S_1 of |log(ℓ_i/g_1)| up to half of the log-odds, in 20 networks with the noise of the definition, beside the bound max_i |Z_i|")
 def _large_group():
-    runs = [early_run(seed, 'isotropic', until=.5) for seed in range(20)]
+    runs = [early_run(seed, 'isotropic', n=500, until=.5) for seed in range(20)]
     worst, inside = max(r['ratio'].max() for r in runs), sum(bool((r['ratio'] <= r['Z'] * (1 + 1e-9)).all()) for r in runs)
     return Finding('holds with these constants' if inside == 20 and worst < 1 else 'fails', np.exp(worst), 'largest factor between ℓ_i and g_1',
                    f"e^(−z) ≤ ℓ_i/g_1 ≤ e^z with z = max |Σ_j ⟨w_j, ξ_i⟩³|: in {share(inside, 20)}. The printed exponent is the cube of one alignment; the sum over the J filters is missing.")
@@ -275,7 +275,7 @@ def _noise():
                    f"They stay so for orthogonal noise ({e1:.2f} ± {h1:.2f}); for the noise of the definition they do not ({e2:.2f} ± {h2:.2f}, {iso[1].max():.0f} times at d = 400): "
                    "w_j has grown along v_s to order 1/β_s, and ⟨v_s, ξ_i⟩ is of order σ_p/√d, more than σ_0 σ_p once σ_0 is below 1/√d.")
 
-# %% ../nbs/08_claims.ipynb #89476dcf
+# %% ../nbs/08_claims.ipynb #42d2352a
 def random_setting(rng, feature: str) -> dict:
     "Arguments of `learning_time`, at random, with a learning rate that makes a run about 200 iterations; for 'core' a balanced set. Raises `ValueError` outside the assumptions."
     log = lambda lo, hi: float(np.exp(rng.uniform(np.log(lo), np.log(hi))))
@@ -298,6 +298,9 @@ def draw_share(model: DataModel, N: int, rng):
 
 def theorem_trial(feature: str, seed: int) -> dict:
     "One setting within the assumptions: the bounds without and with the initial weights, and the measured time."
+    with threadpool_limits(1): return _theorem_trial(feature, seed)
+
+def _theorem_trial(feature, seed):
     rng, rejected = np.random.default_rng([seed, feature == 'core']), 0
     while True:
         try: setting = random_setting(rng, feature)
@@ -475,13 +478,13 @@ def spurious_pull(seed: int, n: int) -> float:
     G = gradient(W, structured(s))
     return float(np.linalg.norm(G @ s.v_s) / np.linalg.norm(G @ s.v_c))
 
-# %% ../nbs/08_claims.ipynb #73e2c0ac
+# %% ../nbs/08_claims.ipynb #58856316
 @claim('eq:momentum update', 'inequality', "Expansion stage: the momentum from the warm-up amplifies the core feature in the gradients of new data.",
        "what keeping the accumulated gradient adds to ⟨w_j, v_c⟩ after the first expansion, against η γ/(1−γ) times it; and against the growth of the whole stage (synthetic preset 'paper', three seeds)")
 def _momentum():
     runs = [momentum_effect(seed) for seed in range(3)]
     worst, part = max(abs(r['ratio'] - 1) for r in runs), max(abs(r['share']) for r in runs)
-    return Finding('gap' if worst < .25 and part < .02 else 'approximate' if worst < .25 else 'fails', part, 'largest share of the stage\'s core growth that is due to the kept momentum',
+    return Finding('gap' if worst < .25 and part < .05 else 'approximate' if worst < .25 else 'fails', part, 'largest share of the stage\'s core growth that is due to the kept momentum',
                    f"Unrolled, the kept g adds η γ/(1−γ) g in all (9 η g at γ = 0.9), the work of γ/(1−γ) further steps, most of it in 1/(1−γ) = 10 of them; measured at {min(r['ratio'] for r in runs):.2f} to {max(r['ratio'] for r in runs):.2f} times that, later steps included. "
                    f"Over a stage of {runs[0]['iterations']:,} iterations that is at most {part:.2%} of the growth of the core feature: the amplification is real and short, and what carries over from the warm-up is the weights.")
 
@@ -494,6 +497,40 @@ def momentum_effect(seed: int, iterations: int=1010) -> dict:
     early, kept = run(False, 60) - run(True, 60), run(False, iterations)
     expected = -preset.lr * preset.gamma / (1 - preset.gamma) * float(warm.g[j] @ world.v_c)
     return dict(ratio=float(early / expected), share=float((kept - run(True, iterations)) / (kept - warm.W[j] @ world.v_c)), iterations=iterations)
+
+# %% ../nbs/08_claims.ipynb #f54a5a43
+def after_warmup_times(F_c: float, sigma_0: float=.1, alpha_hat: float=.98, beta_c: float=.2, beta_s: float=1., lr: float=.1, limit: int=20_000) -> tuple[float, float]:
+    "Iterations from a core output F_c, made by the leading filter, to a spurious output of ½: on the population (inf beyond the limit), and predicted."
+    c, s = sigma_0 * np.random.default_rng(0).standard_normal((2, 40))
+    if F_c > 0: c[c.argmax()] = F_c ** (1 / 3) / beta_c
+    predicted, t, step = spurious_iterations(c, s, alpha_hat, beta_c, beta_s, lr), 0, 5
+    while feature_output(s, beta_s) < .5 and t < limit:
+        run = population_run(c, s, alpha_hat, beta_c, beta_s, lr, step, every=step)
+        c, s, t = run.c, run.s, t + step
+    return float(t if t < limit else np.inf), predicted
+
+@claim('sec:expansion', 'inequality', "Expansion stage: from the warm-up's start, learning goes on as in the case where the model learns the core feature.",
+       "on the population (α̂ = 0.98, β_c = 0.2, β_s = 1), iterations to learn the spurious feature on all data after warm-ups that end at core outputs of 0 to 3, from small and from large initial weights, beside the prediction")
+def _expansion():
+    outputs = np.array([0., 1, 2, 3])
+    (large, predicted), (small, never) = (np.array([after_warmup_times(F, x) for F in outputs]).T for x in (.1, .02))
+    fits, margin = np.abs(np.log(predicted / large)).max(), [minority_margin(F) for F in (1., 3.)]
+    say = lambda ts: ', '.join('never' if x == np.inf else f'{x:,.0f}' for x in ts)
+    ok = np.isfinite(large).all() and fits < np.log(1.2) and (small[1:] == np.inf).all() and (never[1:] > 20_000).all() and margin[0] < 0 < margin[1]
+    return Finding('gap' if ok else 'fails', np.exp(fits), 'largest factor between predicted and measured time',
+                   f"True if β_c³ max c_j ≥ β_s³(2α̂−1) max s_j after the warm-up; this is a condition on the initial weights. From σ_0 = 0.02 the spurious feature needs {say(small)} iterations (F_c = 0, 1, 2, 3; up to 20,000), "
+                   f"from σ_0 = 0.1 {say(large)}, predicted {say(predicted)}: there the warm-up only delays it. "
+                   f"The core feature need not lose by that: with F_c large F_s ends at half of the log-odds, so the minority's margin F_c − F_s on all data falls to {margin[0]:.2f} after a warm-up to F_c = 1 and stays at {margin[1]:.2f} or more after one to F_c = 3.")
+
+def minority_margin(F_c: float, sigma_0: float=.1, alpha_hat: float=.98, iterations: int=3000) -> float:
+    "The lowest F_c − F_s of the population in training on `alpha_hat` from a core output F_c of the leading filter; β_c = 0.2, β_s = 1."
+    c, s = sigma_0 * np.random.default_rng(0).standard_normal((2, 40))
+    c[c.argmax()], low = F_c ** (1 / 3) / .2, np.inf
+    for _ in range(iterations // 10):
+        run = population_run(c, s, alpha_hat, .2, 1., .1, 10, every=10)
+        c, s = run.c, run.s
+        low = min(low, float(feature_output(c, .2) - feature_output(s, 1.)))
+    return low
 
 # %% ../nbs/08_claims.ipynb #ccec1f76
 @claim('lemma:tensor power update', 'asymptotic', "x ← x + ηA x² and y ← y + ηB y² part ways: when x reaches C, T_x η = Θ(1/x_0) and y = O(x_0).",

@@ -6,7 +6,7 @@
 __all__ = ['feature_output', 'g_1', 'residuals', 'update_terms', 'mean_residuals', 'population_gradient', 'PopulationCurve',
            'population_run', 'steps_to', 'hitting_bounds', 'hitting_time_paper', 'segment_bounds', 'max_quantile',
            'Levels', 'levels', 'Race', 'segment_rates', 'LearningTime', 'learning_time', 'train_until_learned',
-           'warmup_iterations', 'boundary', 'implication', 'first_learned']
+           'warmup_iterations', 'spurious_iterations', 'boundary', 'implication', 'first_learned']
 
 # %% ../nbs/03_theory.ipynb #b2758388
 from dataclasses import dataclass
@@ -140,7 +140,7 @@ def segment_bounds(
     if upper: return float(np.ceil(((1 / lo - 1 / hi) / np.minimum.accumulate(rates / (1 + rates * hi))).sum()))
     return float(((1 / lo - 1 / hi) / np.maximum.accumulate(rates)).sum())
 
-# %% ../nbs/03_theory.ipynb #fc90762a
+# %% ../nbs/03_theory.ipynb #4ed918ae
 def max_quantile(p: float, J: int) -> float:
     "The p-quantile of the largest of J independent standard normal variables."
     return float(ndtri(p ** (1 / J)))
@@ -163,10 +163,10 @@ def levels(
     "Bounds that hold together with probability 1 − `delta`: 45 % of it for each end of `start`, 2 % for each of the others."
     p, d, sd = .02 * delta, model.dim, model.sigma_p / model.dim ** .5
     ends = (start, start) if start is not None else tuple(sigma_0 * max_quantile(q, J) for q in (.45 * delta, 1 - .45 * delta))
-    return Levels(ends, sigma_0 * max_quantile(1 - p, 4 * J), sigma_0 * (d ** .5 + (2 * np.log(J / p)) ** .5), sd * (d ** .5 + (2 * np.log(N / p)) ** .5),
+    return Levels(ends, sigma_0 * float(ndtri((1 + (1 - p) ** (1 / (2 * J))) / 2)), sigma_0 * (d ** .5 + (2 * np.log(J / p)) ** .5), sd * (d ** .5 + (2 * np.log(N / p)) ** .5),
                   0. if model.noise == 'orthogonal' else sd * (2 * np.log(4 * N / p)) ** .5, sd ** 2 * (1 + (d / N) ** .5 + (2 * np.log(1 / p) / N) ** .5) ** 2)
 
-# %% ../nbs/03_theory.ipynb #02c34710
+# %% ../nbs/03_theory.ipynb #98dc943e
 @dataclass(frozen=True)
 class Race:
     "The constants of one application of the theorem."
@@ -185,15 +185,16 @@ class Race:
 def segment_rates(race: Race, lv: Levels, edges, C: float, A: float, R: float) -> dict:
     "Bounds on the rate in each segment, and the largest residual, noise drift and ‖w_j‖² on the way, as the text above has them."
     lo, hi = edges[:-1], edges[1:]
-    w2 = R ** 2 + np.maximum(hi, A) ** 2 + C ** 2
+    largest = np.maximum(hi, A)                                   # of all |x_j|
+    w2 = R ** 2 + largest ** 2 + C ** 2
     F, F_other, zeta = race.J * (race.beta * hi) ** 3, race.J * (race.other * C) ** 3, race.J * lv.B * lv.Lam * w2 ** 1.5
-    ell = expit(F + F_other + race.J * lv.B ** 3 * w2 ** 1.5)
+    ell = expit(race.J * (race.beta * largest) ** 3 + F_other + race.J * lv.B ** 3 * w2 ** 1.5)
     drift, slack = ell * lv.b * lv.Lam * w2, (zeta + F_other) / 4
     rate = lambda D, sign: 3 * race.lr * (race.beta ** 3 * (D + sign * slack) + sign * drift / lo ** 2)
     return dict(m=rate(race.signal(F), -1), M=rate(race.signal(-race.J * (race.beta * A) ** 3), 1), ell=ell.max(), drift=drift.max(), w2=w2.max(),
                 other=(ell if not race.core else np.minimum(ell, abs(2 * race.alpha_hat - 1) + (F_other + zeta) / 4)).max())
 
-# %% ../nbs/03_theory.ipynb #59edeff2
+# %% ../nbs/03_theory.ipynb #609a1c61
 @dataclass(frozen=True)
 class LearningTime:
     "Bounds on the time to learn a feature."
@@ -231,7 +232,7 @@ def learning_time(
     if k * race.beta ** 3 * 2 * A > 1: raise _outside(f"lr={lr} is too large for the largest alignment to stay the largest", "a smaller learning rate")
     edges = np.geomspace(lv.start[1], race.v, segments + 1)
     lower = segment_bounds(edges, segment_rates(race, lv, edges, C, A, R)['M'], False)
-    return LearningTime(lower, upper, 1 - delta if start is None else 1 - .1 * delta, race.v, C / lv.a)
+    return LearningTime(float(lower), upper, 1 - delta if start is None else 1 - .1 * delta, race.v, float(C / lv.a))
 
 # %% ../nbs/03_theory.ipynb #ac51f1ca
 def _outside(what, remedy): return ValueError(f"outside the theorem's assumptions: {what}; try {remedy}.")
@@ -300,6 +301,32 @@ def _learned_at(c, beta, target) -> float:
         with np.errstate(divide='ignore'): done = feature_output(c / (1 - u * c), beta) >= target
         low, high = (low, u) if done else (u, high)
     return low
+
+# %% ../nbs/03_theory.ipynb #3de05a03
+def spurious_iterations(
+    c: Float[np.ndarray, " J"],   # alignments with the core feature when the set with `alpha_hat` comes in
+    s: Float[np.ndarray, " J"],   # with the spurious feature
+    alpha_hat: float,             # share of agreeing examples, in [0, 1]
+    beta_c: float, beta_s: float, # strengths of the features
+    lr: float,                    # learning rate of plain gradient descent or of dampened momentum
+    target: float=.5,             # spurious output F_s at which it counts as learned
+    steps: int=1500,
+) -> float:
+    "Iterations until the spurious feature is learned on the population, from any weights; inf if it never is."
+    _positive(beta_c=beta_c, beta_s=beta_s, lr=lr, target=target)
+    c, s, u_c, T = np.asarray(c, float), np.asarray(s, float), 0., 0.
+    if s.max() <= 0: return np.inf
+    def slopes(u_c, u_s):
+        F_c = feature_output(c / (1 - u_c * c), beta_c) if u_c * c.max() < 1 else np.inf
+        S, D = mean_residuals(F_c, feature_output(s / (1 - u_s * s), beta_s), alpha_hat)
+        return (beta_c ** 3 * S / (beta_s ** 3 * D), 1 / (3 * lr * beta_s ** 3 * D)) if D > 0 else (np.inf, np.inf)
+    grid = _learned_at(s, beta_s, target) * (1 - np.geomspace(1, 1e-5, steps + 1))   # dense at the end, where the output is steep
+    for u_s, h in zip(grid, np.diff(grid)):
+        k = slopes(u_c, u_s)[0]
+        k, per = slopes(u_c + k * h / 2, u_s + h / 2) if np.isfinite(k) else (np.inf, np.inf)
+        u_c, T = u_c + k * h, T + per * h
+        if not np.isfinite(T): return np.inf
+    return float(T)
 
 # %% ../nbs/03_theory.ipynb #12884c32
 def boundary(
