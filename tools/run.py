@@ -1,6 +1,8 @@
 """Set up a virtual environment and run pde_nb in it, from a plain Python.
 
     python3 tools/run.py synthetic [options of pde_synthetic]
+    python3 tools/run.py theory    [options of pde_theory]
+    python3 tools/run.py phase     [options of pde_phase]
     python3 tools/run.py test      [options of tools/check.py]
 
 The environment is .venv, or the folder that PDE_VENV names. It is made on first use and
@@ -23,7 +25,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 INPUTS = ("settings.ini", "setup.py", "pyproject.toml", "constraints.txt")
 OLDEST = (3, 10)
-EXTRAS = {"synthetic": (), "test": ("dev",)}
+EXTRAS = {"synthetic": (), "theory": (), "phase": (), "test": ("dev",)}
 
 
 class SetupError(Exception):
@@ -105,7 +107,7 @@ def is_ready(venv, stamp, wanted):
     """Whether `venv` holds what is wanted, more extras included."""
     same = all(stamp.get(key) == wanted[key] for key in ("state", "python", "root", "inputs"))
     complete = set(wanted["extras"]) <= set(stamp.get("extras", ()))
-    programs = all(venv_program(venv, name).exists() for name in ("python", "pde_synthetic"))
+    programs = all(venv_program(venv, name).exists() for name in ("python", "pde_synthetic", "pde_theory", "pde_phase"))
     return same and complete and programs
 
 
@@ -238,8 +240,8 @@ def main(args):
     check_python()
     venv = Path(os.environ.get("PDE_VENV") or ROOT / ".venv").expanduser().absolute()
     ready_environment(venv, EXTRAS[command])
-    if command == "synthetic":
-        return replace_process([str(venv_program(venv, "pde_synthetic")), *rest])
+    if command != "test":
+        return replace_process([str(venv_program(venv, f"pde_{command}")), *rest])
     return replace_process([str(venv_program(venv, "python")), str(ROOT / "tools" / "check.py"), *rest])
 
 
