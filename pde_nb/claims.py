@@ -275,7 +275,7 @@ def _noise():
                    f"They stay so for orthogonal noise ({e1:.2f} ± {h1:.2f}); for the noise of the definition they do not ({e2:.2f} ± {h2:.2f}, {iso[1].max():.0f} times at d = 400): "
                    "w_j has grown along v_s to order 1/β_s, and ⟨v_s, ξ_i⟩ is of order σ_p/√d, more than σ_0 σ_p once σ_0 is below 1/√d.")
 
-# %% ../nbs/08_claims.ipynb #42d2352a
+# %% ../nbs/08_claims.ipynb #0169c14c
 def random_setting(rng, feature: str) -> dict:
     "Arguments of `learning_time`, at random, with a learning rate that makes a run about 200 iterations; for 'core' a balanced set. Raises `ValueError` outside the assumptions."
     log = lambda lo, hi: float(np.exp(rng.uniform(np.log(lo), np.log(hi))))
@@ -300,6 +300,7 @@ def theorem_trial(feature: str, seed: int) -> dict:
     "One setting within the assumptions: the bounds without and with the initial weights, and the measured time."
     with threadpool_limits(1): return _theorem_trial(feature, seed)
 
+# %% ../nbs/08_claims.ipynb #ca5fae6d
 def _theorem_trial(feature, seed):
     rng, rejected = np.random.default_rng([seed, feature == 'core']), 0
     while True:
@@ -319,7 +320,7 @@ def _theorem_trial(feature, seed):
     return dict(asdict(setting.pop('model')), **setting, alpha_hat=alpha_hat, rejected=rejected, start=start, time=took, lower=bound.lower, upper=bound.upper,
                 growth=float((end @ other).max() / (W @ other).max()), growth_bound=bound.other_growth, lower_given=near and near.lower, upper_given=near and near.upper)
 
-# %% ../nbs/08_claims.ipynb #0cb2e9bd
+# %% ../nbs/08_claims.ipynb #aaba9f68
 def summarise_trials(trials: list[dict]) -> dict:
     "How many times lie between the bounds, and how far the bounds are apart."
     inside = [t['time'] is not None and t['lower'] <= t['time'] <= t['upper'] for t in trials]
@@ -344,6 +345,7 @@ def _theorem():
     u, ok, text = _time_finding('spurious')
     return Finding('holds with these constants' if ok else 'fails', u['ratio'], 'median of upper over lower bound', text)
 
+# %% ../nbs/08_claims.ipynb #924de451
 @claim('alg:method, warm-up length', 'high probability', "Balanced data: the core feature is learned in the same way, after Θ̃(1/(ηβ_c³σ_0)) iterations (implied by lemma:motivation).",
        "the same for the core feature on balanced sets, 200 random settings; and warmup_iterations against networks in 200 settings with strong noise")
 def _core_time():
@@ -369,7 +371,7 @@ def warmup_trial(seed: int) -> dict:
     while t < 3 * predicted and feature_output(W @ s.v_c, beta_c) < 1: W, t = W - lr * gradient(W, data), t + 1
     return dict(asdict(model), N=N, J=J, sigma_0=sigma_0, lr=lr, predicted=predicted, typical=typical, time=t)
 
-# %% ../nbs/08_claims.ipynb #094b6ba3
+# %% ../nbs/08_claims.ipynb #7552af47
 def time_exponents(n: int=8) -> dict:
     "Fitted exponents, with half-widths, of the population's time to learn the spurious feature: over small σ_0 (one direction of start, rescaled), β_s, η, and 2α̂ − 1."
     rng = np.random.default_rng(0)
@@ -398,6 +400,7 @@ def _restated():
                    f"Exponents: {shown}. The first term should read Θ̃(1)/(ηβ_s³(2α̂ − 1)σ_0), as the theorem's own 1/(ηβ_s³σ_0) and m = Θ̃(η)β_s³(2α̂ − 1) have it: α³ stands where β_s³(2α̂ − 1) belongs "
                    f"(in α the time has the exponent {e['alpha'][0]:.1f} here, and no power of α fits: it diverges at α̂ = ½).")
 
+# %% ../nbs/08_claims.ipynb #90c7d104
 @claim('lemma:stage1 spurous, end', 'asymptotic', "After T_0 the spurious feature is learned, max_j s_j ≥ Ω̃(1/β_s).", "where the spurious output ends up when the core feature is not learned, for α̂ = 0.6, 0.75, 0.9 and 0.98")
 def _end():
     levels = np.array([.6, .75, .9, .98])
@@ -498,7 +501,7 @@ def momentum_effect(seed: int, iterations: int=1010) -> dict:
     expected = -preset.lr * preset.gamma / (1 - preset.gamma) * float(warm.g[j] @ world.v_c)
     return dict(ratio=float(early / expected), share=float((kept - run(True, iterations)) / (kept - warm.W[j] @ world.v_c)), iterations=iterations)
 
-# %% ../nbs/08_claims.ipynb #f54a5a43
+# %% ../nbs/08_claims.ipynb #ed4fb51b
 def after_warmup_times(F_c: float, sigma_0: float=.1, alpha_hat: float=.98, beta_c: float=.2, beta_s: float=1., lr: float=.1, limit: int=20_000) -> tuple[float, float]:
     "Iterations from a core output F_c, made by the leading filter, to a spurious output of ½: on the population (inf beyond the limit), and predicted."
     c, s = sigma_0 * np.random.default_rng(0).standard_normal((2, 40))
@@ -522,6 +525,7 @@ def _expansion():
                    f"from σ_0 = 0.1 {say(large)}, predicted {say(predicted)}: there the warm-up only delays it. "
                    f"The core feature need not lose by that: with F_c large F_s ends at half of the log-odds, so the minority's margin F_c − F_s on all data falls to {margin[0]:.2f} after a warm-up to F_c = 1 and stays at {margin[1]:.2f} or more after one to F_c = 3.")
 
+# %% ../nbs/08_claims.ipynb #9286cb3a
 def minority_margin(F_c: float, sigma_0: float=.1, alpha_hat: float=.98, iterations: int=3000) -> float:
     "The lowest F_c − F_s of the population in training on `alpha_hat` from a core output F_c of the leading filter; β_c = 0.2, β_s = 1."
     c, s = sigma_0 * np.random.default_rng(0).standard_normal((2, 40))
@@ -563,7 +567,7 @@ def _same():
                    f"Printed as an equality, it is an upper bound, {(paper / t).min():.1f} to {(paper / t).max():.0f} times the measured time (z_0 = 0.1, m = M = 0.01, v = 1: {example[1]:,.0f} against {example[0]}). "
                    f"Ours, (1/z_0 − 1/v)/M ≤ t_0 ≤ ⌈(1/z_0 − 1/v)(1 + mv)/m⌉, holds in all 1,000 with the upper over the lower bound at {np.median(high / low):.2f} in the median.")
 
-# %% ../nbs/08_claims.ipynb #5a1656d8
+# %% ../nbs/08_claims.ipynb #96729e0d
 def race(region: str, worlds: int=4000, sigma_0: float=.03, seed: int=0):
     "Winners of the population race (1 core, −1 spurious) in random settings of one region of `implication`: β_s = 1, β_c in (0.2, 1.5), α̂ in (0.51, 0.99); and the winners that the starts predict."
     rng = np.random.default_rng(seed)
@@ -588,13 +592,14 @@ def _implies_core():
     silent, _ = race('silent')
     return _implication('core', 1, f"The condition is far from necessary: between the two conditions, where the paper is silent, the core feature comes first in {share(int((silent == 1).sum()), len(silent))}.")
 
+# %% ../nbs/08_claims.ipynb #f2d98fa1
 @claim('sigma_0', 'definition', "Main text: σ_0² = polylog(d)/d. Appendix: σ_0 = polylog(d)/d.", "the exponent in d of ‖w_j(0)‖ and of the starting output of the features, J = 40, under either")
 def _sigma():
     dims, rng = (50, 100, 200, 400, 800), np.random.default_rng(0)
     norm = {p: fit_exponent(dims, [np.linalg.norm(rng.standard_normal((40, d)) / d ** p, axis=1).mean() for d in dims])[0] for p in (.5, 1)}
     return Finding('misprint' if norm[.5] - norm[1] > .4 else 'fails', norm[.5] - norm[1], 'difference of the exponents of ‖w_j(0)‖',
                    f"‖w_j(0)‖ has the exponent {norm[.5]:.2f} under the first and {norm[1]:.2f} under the second: they are different scales. The proofs use the second ('small initialization'); "
-                   "the authors' code draws from a uniform distribution of half-width 0.1/√50, between the two at d = 50.")
+                   f"the authors' code draws from a uniform distribution of half-width 0.1/√50, a standard deviation of {.1 / 150 ** .5:.4f}, below 1/d = 0.02.")
 
 # %% ../nbs/08_claims.ipynb #b03d2929
 NOTES = (
@@ -615,7 +620,7 @@ NOTES = (
     ("preliminaries", "'Σ_t 1/(1+exp(κ)) ≤ Õ(1) implies κ ≥ Ω̃(1)': the sum has T equal terms, so κ ≥ log T − Õ(1)"),
 )
 
-# %% ../nbs/08_claims.ipynb #ad71456b
+# %% ../nbs/08_claims.ipynb #1388a827
 SHARED = (('lemma:stage1 spurous', 'lemma:core upper bounded'), ('alg:method, warm-up length',))
 
 def check_claims(
@@ -643,6 +648,7 @@ def claims_table(records: list[dict]) -> str:
     count = {v: n for v in VERDICTS if (n := sum(r['verdict'] == v for r in records))}
     return '\n'.join([*lines, f"{len(records)} claims: " + ', '.join(f"{n} {v}" for v, n in count.items()) + '.'])
 
+# %% ../nbs/08_claims.ipynb #84e81467
 def errata(records: list[dict]) -> str:
     "Misprints, gaps and approximations of the records in full, and the small misprints."
     found = [r for r in records if r['verdict'] in ('misprint', 'gap', 'approximate', 'fails')]

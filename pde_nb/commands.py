@@ -23,10 +23,10 @@ from .phase import phase_table, run_phase
 from .records import PAPER, FIGURES, summary, surroundings, synthetic_table, writable_folder, write_json, write_record, write_whole
 from .synthetic import CASES, METHODS, PRESETS, Preset, expand_to_end, figures, find, run_tasks, seed_records
 
-# %% ../nbs/30_commands.ipynb #79f7e442
+# %% ../nbs/30_commands.ipynb #18500917
 def synthetic_parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser('pde_synthetic', description="The paper's synthetic experiments (tab:synthetic): six methods over many seeds, beside the paper's figures.",
-                                epilog="methods: " + ', '.join(METHODS) + ". On two cores 20 seeds take under a minute with preset released, about five minutes with preset paper.")
+                                epilog="methods: " + ', '.join(METHODS) + ". On two cores 20 seeds take under a minute with preset released, several minutes with preset paper.")
     p.add_argument('--preset', default='released', help="'released' (the authors' notebooks) or 'paper' (the text); default released")
     p.add_argument('--seeds', type=int, default=20, metavar='N', help='number of seeds, 0 … N−1; default 20')
     p.add_argument('--methods', nargs='+', default=list(METHODS), metavar='METHOD', help='some of the methods below, each in quotes; default all')

@@ -83,7 +83,7 @@ def population_gradient(
     S, D = mean_residuals(feature_output(c, beta_c), feature_output(s, beta_s), alpha_hat)
     return -3 * (beta_c ** 3 * S)[..., None] * c ** 2, -3 * (beta_s ** 3 * D)[..., None] * s ** 2
 
-# %% ../nbs/03_theory.ipynb #0f3a8f64
+# %% ../nbs/03_theory.ipynb #16975026
 @dataclass(frozen=True)
 class PopulationCurve:
     "Alignments along a population run."
@@ -94,6 +94,7 @@ class PopulationCurve:
     s: Float[np.ndarray, "*worlds J"]
     g: tuple                                # accumulated gradients along v_c and v_s, to go on with
 
+# %% ../nbs/03_theory.ipynb #e734ad7d
 def population_run(
     c, s, alpha_hat, beta_c, beta_s,   # as in `population_gradient`
     lr: float,                         # learning rate, in the form that `dampened` says
@@ -202,7 +203,7 @@ def segment_rates(race: Race, lv: Levels, edges, C: float, A: float, R: float) -
     return dict(m=rate(race.signal(F), -1), M=rate(race.signal(-race.J * (race.beta * A) ** 3), 1), ell=ell.max(), drift=drift.max(), w2=w2.max(),
                 other=(ell if not race.core else np.minimum(ell, abs(2 * race.alpha_hat - 1) + (F_other + zeta) / 4)).max())
 
-# %% ../nbs/03_theory.ipynb #609a1c61
+# %% ../nbs/03_theory.ipynb #47fb71ac
 @dataclass(frozen=True)
 class LearningTime:
     "Bounds on the time to learn a feature."
@@ -212,6 +213,7 @@ class LearningTime:
     alignment: float     # v: learned means that the largest alignment reaches this
     other_growth: float  # by this factor at most the other feature's largest possible alignment has grown by then
 
+# %% ../nbs/03_theory.ipynb #afc4e689
 def learning_time(
     feature: str,                # 'spurious' or 'core'
     model: DataModel,            # strengths, noise and dimension; n_patches = 3
@@ -276,7 +278,7 @@ def train_until_learned(
         W = W - lr * gradient(W, data)
     return None, W
 
-# %% ../nbs/03_theory.ipynb #76e89b90
+# %% ../nbs/03_theory.ipynb #9329145a
 def warmup_iterations(
     lr: float,                       # learning rate, in the form that `dampened` says
     beta_c: float,                   # strength of the core feature
@@ -301,6 +303,7 @@ def warmup_iterations(
     integral = np.trapezoid(1 + np.exp(F), u) if hasattr(np, 'trapezoid') else np.trapz(1 + np.exp(F), u)
     return int(np.ceil(integral / (3 * (lr if dampened else lr / (1 - gamma)) * beta_c ** 3)))
 
+# %% ../nbs/03_theory.ipynb #ab791d49
 def _learned_at(c, beta, target) -> float:
     "The u at which F = `target`, by bisection; 0 if it is so at the start."
     low, high = 0., 1 / c.max()
