@@ -5,14 +5,16 @@
 # %% auto #0
 __all__ = ['SPLITS', 'PUBLISHED', 'IDENTITIES', 'SOURCES', 'READERS', 'Pictures', 'find_pictures', 'Texts', 'Table', 'Arrays',
            'Data', 'make_data', 'from_arrays', 'read_table', 'from_table', 'from_folder', 'from_hf', 'check_counts',
-           'read_waterbirds', 'read_celeba', 'read_civilcomments']
+           'read_waterbirds', 'read_celeba', 'read_civilcomments', 'import_torchvision', 'wilds_metrics', 'open_wilds',
+           'from_wilds']
 
-# %% ../nbs/10_data.ipynb #a1c8c28f
+# %% ../nbs/10_data.ipynb #2664accc
 import hashlib
 import os
 import posixpath
+import sys
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -680,7 +682,7 @@ def check_counts(
                          "rows are doubled, columns are swapped, or this is another version of the data set.")
     return '' if (have == want).all() else f"this is a subset: {have.sum():,} of {want.sum():,} examples"
 
-# %% ../nbs/10_data.ipynb #3c62bbc2
+# %% ../nbs/10_data.ipynb #d4f405d8
 _FOLDERS = {'waterbirds': ('', 'waterbirds_v1.0', 'waterbird_complete95_forest2water2'), 'celebA': ('', 'celebA_v1.0', 'celeba'), 'civilcomments': ('', 'civilcomments_v1.0')}
 
 def _locate(name, root, files):
@@ -689,7 +691,7 @@ def _locate(name, root, files):
     for folder in folders:
         for f in files:
             if (folder / f).exists(): return folder, folder / f
-    raise ValueError(f"{name}: there is no {' or '.join(files)} in {', '.join(map(str, folders[:-1]))} or {folders[-1]}. To get it: {SOURCES[name]}.")
+    raise ValueError(f"{name}: there is no {' or '.join(files)} in {', '.join(map(str, folders[:-1]))} or {folders[-1]}. To get it, in {root}: {SOURCES[name]}.")
 
 def _columns(frame, path, wanted):
     "Check that a published table has its columns, without missing values."
@@ -739,7 +741,7 @@ def _celeba_split(attrs, parts, path):
     if (gone := split.isna().to_numpy()).any(): raise ValueError(f"{path} lacks {gone.sum():,} of {len(attrs):,} pictures, the first is {attrs['image_id'][gone].iloc[0]!r}; the two tables do not belong together.")
     return split.to_numpy(np.int64)
 
-# %% ../nbs/10_data.ipynb #6949e60b
+# %% ../nbs/10_data.ipynb #2d165484
 def read_celeba(
     root,                     # the folder celebA_v1.0 or celeba, or the one it is in
     check_files: bool=True,   # look whether every picture is there
@@ -747,7 +749,7 @@ def read_celeba(
     "CelebA as in group DRO and WILDS: label Blond_Hair, attribute Male, both 0 or 1."
     folder, path = _locate('celebA', root, ['list_attr_celeba.csv', 'list_attr_celeba.txt'])
     other = next((p for p in (folder / f"list_eval_partition{s}" for s in ('.csv', '.txt')) if p.exists()), None)
-    if other is None: raise ValueError(f"celebA: {folder} has {path.name} but neither list_eval_partition.csv nor list_eval_partition.txt, which holds the split. To get it: {SOURCES['celebA']}.")
+    if other is None: raise ValueError(f"celebA: {folder} has {path.name} but neither list_eval_partition.csv nor list_eval_partition.txt, which holds the split. To get it, in {folder}: {SOURCES['celebA']}.")
     attrs, parts = _celeba_table(path, 'attributes'), _celeba_table(other, 'partition')
     _columns(attrs, path, ('image_id', 'Blond_Hair', 'Male'))
     _columns(parts, other, ('image_id', 'partition'))
@@ -781,3 +783,123 @@ def read_civilcomments(
 
 # %% ../nbs/10_data.ipynb #5307bf3c
 READERS = {'waterbirds': read_waterbirds, 'celebA': read_celeba, 'civilcomments': read_civilcomments}
+
+# %% ../nbs/10_data.ipynb #11ab1d9f
+def _avg_over_groups(v, g, n_groups):
+    "Mean of `v` in each group, 0 for an empty one, and the counts: what `torch_scatter` is needed for."
+    import torch
+    count = torch.bincount(g, minlength=n_groups)
+    total = torch.zeros(n_groups, dtype=v.dtype, device=v.device).index_add_(0, g, v)
+    return total / count.clamp(min=1), count.float()
+
+# %% ../nbs/10_data.ipynb #45975378
+def import_torchvision():
+    "torchvision, also where its operators do not fit the installed torch: models and transforms then work, `ops.nms` does not."
+    try: return import_module('torchvision')
+    except RuntimeError as e:
+        if 'torchvision::nms' not in str(e): raise
+    import torch
+    for m in [m for m in sys.modules if m.partition('.')[0] == 'torchvision']: del sys.modules[m]     # what the failed import left behind
+    _DECLARED.append(torch.library.Library('torchvision', 'FRAGMENT'))
+    for op in ('nms', 'qnms'): _DECLARED[-1].define(f"{op}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+    return import_module('torchvision')
+
+# %% ../nbs/10_data.ipynb #eb7d4f3d
+_DECLARED = []          # a declaration lasts as long as its object
+
+def _wilds(what):
+    "The WILDS package, or how to get it."
+    if find_spec('torchvision') is not None: import_torchvision()
+    return _need('wilds', what)
+
+# %% ../nbs/10_data.ipynb #6f5372c5
+@contextmanager
+def wilds_metrics():
+    "Within the block, WILDS's group metrics work without `torch_scatter`; afterwards its modules are as they were."
+    _wilds('wilds_metrics')
+    modules = [import_module(f"wilds.common.{m}") for m in ('utils', 'metrics.metric', 'metrics.loss', 'metrics.all_metrics')]
+    kept = [(m, m.avg_over_groups) for m in modules if hasattr(m, 'avg_over_groups')]
+    try:
+        if find_spec('torch_scatter') is None:
+            for m, _ in kept: m.avg_over_groups = _avg_over_groups
+        yield
+    finally:
+        for m, f in kept: m.avg_over_groups = f
+
+def open_wilds(
+    name: str,    # 'waterbirds', 'celebA', 'civilcomments' or any other that WILDS knows
+    root,         # the folder that has waterbirds_v1.0 and so on
+    **options,    # of wilds.get_dataset
+):                # a WILDSDataset
+    "Open a data set of the WILDS package; a missing one is a `ValueError` that says where to get it."
+    wilds, pd = _wilds('open_wilds'), _need('pandas', 'open_wilds')
+    quiet = pd.option_context('future.infer_string', False) if hasattr(pd.options.future, 'infer_string') else nullcontext()
+    try:
+        with quiet: return wilds.get_dataset(dataset=name, root_dir=str(root), **{'download': False} | options)
+    except FileNotFoundError as e:
+        where = f" To get it, in {root}: {SOURCES[name]}." if name in SOURCES else ''
+        raise ValueError(f"{name}: WILDS found no complete data set in {root} ({str(e).partition('. ')[0]}). Its folder must hold the files and an empty RELEASE_v1.0.txt.{where}") from e
+
+# %% ../nbs/10_data.ipynb #8d804bcd
+def _wilds_inputs(ds):
+    "The inputs of a WILDS data set: texts, pictures on disk, or arrays."
+    first, n = ds.get_input(0), len(ds)
+    stored = next((v for a in ('_text_array', '_input_array', '_image_array', '_input_image_paths') if (v := getattr(ds, a, None)) is not None and len(v) == n), None)
+    if isinstance(first, str): return Texts(_strings(stored if stored is not None else [ds.get_input(i) for i in range(n)]))
+    if hasattr(first, 'convert'):
+        files = [f"images/rgb_img_{i}.png" for i in ds.full_idxs] if hasattr(ds, 'full_idxs') else [] if stored is None else list(stored)
+        for below in ('', 'img_align_celeba/', 'images/', 'train/'):
+            if files and Path(ds.data_dir, below + str(files[0])).is_file(): return find_pictures(ds.data_dir, [below + str(f) for f in files])
+        raise ValueError(f"the picture files of {ds.dataset_name} were not found below {ds.data_dir}; give a table of them to from_table with image= and root=.")
+    if hasattr(first, 'detach') or isinstance(first, np.ndarray): return _arrays(np.stack([np.asarray(ds.get_input(i)) for i in range(n)]))
+    raise ValueError(f"the inputs of {ds.dataset_name} are of type {type(first).__name__}; text, pictures and arrays are understood.")
+
+def _wilds_names(ds, field, codes):
+    "The names that WILDS has for the values of a field, or None where there are none for all."
+    names = [str(v).strip() for v in (ds.metadata_map or {}).get(field, [])]
+    return names if names and len(set(names)) == len(names) and 0 <= codes.min() and codes.max() < len(names) else None
+
+# %% ../nbs/10_data.ipynb #120f632b
+def from_wilds(
+    dataset,           # a labelled WILDSDataset, whole
+    *,
+    attributes=None,   # names of metadata fields; default: those that WILDS evaluates by
+    **options,         # of `make_data`
+) -> Data:
+    "Data from a data set of the WILDS package. Splits other than train, val and test become unused."
+    _check_wilds(dataset)
+    fields, metadata, y = list(dataset.metadata_fields), np.asarray(dataset.metadata_array), np.asarray(dataset.y_array).reshape(-1)
+    identities = getattr(dataset, '_identity_vars', None)
+    if attributes is None: attributes = identities or [f for f in getattr(getattr(dataset, '_eval_grouper', None), 'groupby_fields', None) or [] if f != 'y']
+    attributes = [attributes] if isinstance(attributes, str) else list(attributes)
+    if not attributes: raise ValueError(f"which attributes? {dataset.dataset_name} has the metadata fields {', '.join(fields)}; name some with attributes=.")
+    for f in attributes:
+        if f not in fields or f == 'y': raise ValueError(f"{dataset.dataset_name} has no attribute {f!r}{did_you_mean(f, fields)}; its metadata fields are {', '.join(fields)}.")
+    columns, values = {}, {}
+    for f in attributes:
+        codes = metadata[:, fields.index(f)].astype(np.int64)
+        names = _wilds_names(dataset, f, codes)
+        if names and names == sorted(names): columns[f], values[f] = np.array(names)[codes], names
+        else: columns[f] = codes
+        if f in (identities or []): values[f] = (0, 1)
+    split, notes = _wilds_split(dataset)
+    classes = _wilds_names(dataset, 'y', y)
+    known = dict(classes=classes if classes and len(classes) == dataset.n_classes else range(dataset.n_classes), values=values, name=dataset.dataset_name, eval_groups='overlap' if identities and attributes == list(identities) else None)
+    return make_data(_wilds_inputs(dataset), y, columns, split, **known | dict(notes=notes) | options)
+
+# %% ../nbs/10_data.ipynb #72afdeab
+def _check_wilds(ds):
+    "Refuse what is not a whole labelled data set with one class per example."
+    what = type(ds).__name__
+    if not hasattr(ds, 'metadata_array') or not hasattr(ds, 'split_dict'): raise ValueError(f"a {what} is no WILDS data set.")
+    if hasattr(ds, 'indices'): raise ValueError("this is a part of a WILDS data set; give the whole, from_wilds reads its splits.")
+    if getattr(ds, '_y_array', None) is None: raise ValueError(f"{what} has no labels.")
+    if not ds.n_classes or ds.y_size != 1: raise ValueError(f"{ds.dataset_name} does not have one class per example (n_classes={ds.n_classes}, y_size={ds.y_size}); only such data sets can be used.")
+
+def _wilds_split(ds):
+    "Split codes, and a note about splits that are left unused."
+    split, codes = np.asarray(ds.split_array).astype(np.int64), np.full(len(ds), -1, np.int8)
+    for name, code in ds.split_dict.items():
+        if name in SPLITS: codes[split == code] = SPLITS.index(name)
+    left = {name: int((split == code).sum()) for name, code in ds.split_dict.items() if name not in SPLITS}
+    return codes, [f"left unused: {', '.join(f'{k} ({n:,})' for k, n in left.items())}"] if any(left.values()) else []
