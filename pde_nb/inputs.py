@@ -8,7 +8,7 @@ __all__ = ['BACKGROUND', 'CACHE_VERSION', 'BLOCK', 'GPU_SHARE', 'CROP_SHARE', 'I
            'PixelSource', 'standardise', 'one_hot', 'ArraySource', 'feature_source', 'table_source', 'load_tokenizer',
            'TokenSource', 'batches', 'make_source']
 
-# %% ../nbs/11_inputs.ipynb #4ec8781d
+# %% ../nbs/11_inputs.ipynb #593aa4ba
 import hashlib
 import json
 import os
@@ -28,6 +28,8 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from torch import Tensor
 from tqdm import tqdm
 
+from .data import Data, Pictures
+
 # %% ../nbs/11_inputs.ipynb #95e8be19
 BACKGROUND = (255, 255, 255)   # behind transparent pixels
 
@@ -44,7 +46,7 @@ def _rgb(image):
         return Image.alpha_composite(Image.new('RGBA', image.size, (*BACKGROUND, 255)), image).convert('RGB')
     return image.convert('RGB')
 
-# %% ../nbs/11_inputs.ipynb #b03afb3f
+# %% ../nbs/11_inputs.ipynb #174b9804
 def _fit(image, size):
     "Resize and cut to (3, size, size)."
     if image.size != (size, size):
@@ -62,6 +64,7 @@ def _decode(path, size):
             return _fit(_rgb(image), size), moving
     except Exception as error: raise ValueError(f"{path}: {_why(path, error)}.") from error   # a damaged file can raise anything
 
+# %% ../nbs/11_inputs.ipynb #f481c4da
 def _why(path, error):
     "What is wrong with a picture that could not be decoded, and what to do."
     if isinstance(error, FileNotFoundError): return "there is no such file; check the folder and the name"
@@ -86,7 +89,7 @@ def decode(
     if moving: warnings.warn(f"{path} has several frames; the first is used.")
     return pixels
 
-# %% ../nbs/11_inputs.ipynb #cb30bc23
+# %% ../nbs/11_inputs.ipynb #f8430a6c
 CACHE_VERSION = 1   # raise it when decoding changes
 BLOCK = 256         # pictures per checksum
 
@@ -103,7 +106,7 @@ class PictureCache:
         folder=None,        # where the cache goes; None: `cache_folder()`
         block: int=BLOCK,   # pictures per checksum
     ):
-        if size < 1: raise ValueError(f"size={size}; the side of a picture is at least 1 pixel.")
+        if size < 1 or not len(files): raise ValueError(f"size={size} for {len(files)} pictures; there must be at least one picture, of at least 1 pixel.")
         self.root, self.files, self.size, self.block = Path(root), [str(f) for f in files], int(size), block
         self.folder = Path(folder) if folder is not None else cache_folder()
         self.shape = (len(self.files), 3, self.size, self.size)
@@ -169,8 +172,10 @@ def _note(self: PictureCache, meta, must=True):
     finally:
         if temporary.exists(): temporary.unlink()
 
-# %% ../nbs/11_inputs.ipynb #b250c2fb
-def _workers(workers): return workers or min(8, os.cpu_count() or 1)
+# %% ../nbs/11_inputs.ipynb #08252413
+def _workers(workers):
+    if workers is not None and workers < 1: raise ValueError(f"workers={workers}; at least one thread has to decode.")
+    return workers or min(8, os.cpu_count() or 1)
 
 def _decode_block(pool, root, names, size):
     "The pixels of some pictures, the messages of those that cannot be decoded, and the names of those with several frames."
@@ -298,9 +303,9 @@ def _locked(self: PictureCache):
         return lock
     except (OSError, NotImplementedError) as e: raise ValueError(f"the folder {self.folder} cannot be written ({e}); {ELSEWHERE}.") from e
 
-# %% ../nbs/11_inputs.ipynb #f0809fc3
+# %% ../nbs/11_inputs.ipynb #4b671c7f
 def decoded(
-    inputs,                     # Pictures: has `root` and `files`
+    inputs: Pictures,           # the files and their folder
     size: int,                  # side in pixels
     cache=None,                 # folder; None: `cache_folder()`; 'memory': decode now, keep nothing on disk
     workers: int | None=None,   # threads
@@ -573,7 +578,7 @@ def load_tokenizer(tokenizer):
     if tokenizer.pad_token_id is None: raise ValueError(f"{type(tokenizer).__name__} has no padding token; set one, for example tokenizer.pad_token = tokenizer.eos_token.")
     return tokenizer
 
-# %% ../nbs/11_inputs.ipynb #6928151a
+# %% ../nbs/11_inputs.ipynb #435d0269
 def _tokenise(tokenizer, first, second, max_tokens, progress):
     "Token numbers, token types (or None) and lengths of all texts, and how many were cut; a few thousand at a time."
     ids, types, lengths, cut, step = [], [], [], 0, 2048
@@ -589,7 +594,14 @@ def _tokenise(tokenizer, first, second, max_tokens, progress):
     ids = np.concatenate(ids)
     return ids.astype(np.min_scalar_type(ids.max(initial=0))), np.concatenate(types) if types else None, np.concatenate(lengths), cut
 
-# %% ../nbs/11_inputs.ipynb #fcfd5e02
+def _check_tokens(tokenizer, ids, lengths):
+    "Refuse texts without a token, and a tokenizer that does not know the words."
+    if (none := lengths == 0).any(): raise ValueError(f"{none.sum()} texts have no token, the first at position {none.argmax()}; drop empty texts.")
+    unknown = (ids == tokenizer.unk_token_id).sum() if tokenizer.unk_token_id is not None else 0
+    words = (~np.isin(ids, tokenizer.all_special_ids)).sum() + unknown
+    if unknown > .5 * words: raise ValueError(f"{100 * unknown / words:.0f} % of the tokens are unknown to the tokenizer; it is for another language, or was loaded without its vocabulary (load it from a saved folder).")
+
+# %% ../nbs/11_inputs.ipynb #781ebe6d
 class TokenSource(Source):
     "Texts as token numbers."
     kind = 'texts'
@@ -610,13 +622,11 @@ class TokenSource(Source):
         self.max_tokens, self._pad, self._left = max_tokens or limit, tokenizer.pad_token_id, tokenizer.padding_side == 'left'
         self._ids, self._types, self.lengths, cut = _tokenise(tokenizer, first, second, self.max_tokens, progress)
         self._starts = np.cumsum(self.lengths) - self.lengths
-        words = ~np.isin(self._ids, [i for i in tokenizer.all_special_ids if i != tokenizer.unk_token_id])
-        unknown = (self._ids == tokenizer.unk_token_id).sum() / max(1, words.sum()) if tokenizer.unk_token_id is not None else 0
-        if (none := self.lengths == 0).any(): raise ValueError(f"{none.sum()} texts have no token, the first at position {none.argmax()}; drop empty texts.")
-        if unknown > .5: raise ValueError(f"{100 * unknown:.0f} % of the tokens are unknown to the tokenizer; it is for another language, or was loaded without its vocabulary (load it from a saved folder).")
-        empty = sum(not str(t).strip() for t in first) if second is None else sum(not str(a).strip() or not str(b).strip() for a, b in zip(first, second))
-        self.notes = (*([f"{cut} of {len(self)} texts are longer than {self.max_tokens} tokens and were cut"] if cut else []), *([f"{empty} of {len(self)} texts are empty"] if empty else []))
-        self.digest = _digest('texts', digest, self.max_tokens, zlib.crc32(self._ids.tobytes()), self._pad, self._left)
+        _check_tokens(tokenizer, self._ids, self.lengths)
+        empty = sum(not all(str(t).strip() for t in both) for both in zip(*([first] if second is None else [first, second])))
+        notes = {f"{cut} of {len(self)} texts are longer than {self.max_tokens} tokens and were cut": cut, f"{empty} of {len(self)} texts are empty": empty}
+        self.notes = tuple(text for text, n in notes.items() if n)
+        self.digest = _digest('texts', digest, self.max_tokens, zlib.crc32(self._ids.tobytes()), zlib.crc32(self.lengths.tobytes()), self._pad, self._left)
 
     def __len__(self): return len(self.lengths)
 
@@ -671,9 +681,9 @@ def _belongs(kind, kinds, **settings):
     for name, value in settings.items():
         if kind not in kinds and value not in (None, ()): raise ValueError(f"{name}={value!r} is for {' and '.join(kinds)}, and the inputs are {kind}; leave it out.")
 
-# %% ../nbs/11_inputs.ipynb #034590e2
+# %% ../nbs/11_inputs.ipynb #2d94bc3d
 def make_source(
-    data,                         # Data: uses `inputs` and `split`
+    data: Data,                   # uses `inputs` and `split`
     *,
     device='cpu',
     size: int | None=None,        # side of pictures in pixels; None: 224
@@ -695,4 +705,4 @@ def make_source(
     if kind == 'features': return feature_source(inputs.x, data.split, device=device, normalise=normalise, digest=inputs.digest)
     if kind == 'pixels' and size is not None and (size, size) != inputs.x.shape[2:]: raise ValueError(f"size={size}, and the array holds pictures of {inputs.x.shape[2]} × {inputs.x.shape[3]}; leave it out, or resize them before.")
     x = inputs.x if kind == 'pixels' else decoded(inputs, size or 224, cache, workers, progress)
-    return PixelSource(x, device=device, normalise=normalise, augment=augment, channels_last=channels_last, kind=kind, digest=inputs.digest)
+    return PixelSource(x, device=device, normalise=normalise, augment=augment, channels_last=channels_last, kind=kind, digest=f"{inputs.digest} {CACHE_VERSION}")
