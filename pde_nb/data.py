@@ -41,7 +41,7 @@ def _strings(values) -> np.ndarray:
     out[:] = list(values)
     return out
 
-# %% ../nbs/10_data.ipynb #7ad1ab8a
+# %% ../nbs/10_data.ipynb #f21bd270
 def _stats(root, files):
     "Size in bytes and time of change in nanoseconds of each file, −1 where there is none. A link that leads out of `root` is an error."
     wanted, seen, top = set(files), {}, Path(root).resolve()
@@ -59,7 +59,7 @@ def _stats(root, files):
 
 def _stay_inside(path, top, root):
     if not path.resolve().is_relative_to(top):
-        raise ValueError(f"{path} is a link that leads out of {root}; give the folder that really holds the pictures as root.")
+        raise ValueError(f"{path} is a link that leads out of {root}; give the folder that really holds the pictures as root, or copy them there (cp -L).")
 
 # %% ../nbs/10_data.ipynb #999bf4eb
 @dataclass(frozen=True, eq=False)
@@ -508,7 +508,7 @@ def _text(column, name, missing):
     if missing == 'error' and empty.any(): raise ValueError(f"the column {name!r} has {empty.sum():,} empty texts, the first in row {int(empty.argmax())}; drop those rows, or keep them with missing='fill'.")
     return texts
 
-# %% ../nbs/10_data.ipynb #65d40cd8
+# %% ../nbs/10_data.ipynb #855487e1
 def _named(columns, where, **wanted) -> dict:
     "The wanted column names as lists, each checked to be there and to have one role."
     out, roles = {}, {}
@@ -517,8 +517,8 @@ def _named(columns, where, **wanted) -> dict:
         for n in out[role]:
             if n not in columns: raise ValueError(f"{where} has no column {n!r} for {role}={did_you_mean(n, columns)}; its columns are {', '.join(map(str, columns))}.")
             if roles.setdefault(n, role) != role: raise ValueError(f"the column {n!r} is given as {roles[n]} and as {role}; it can be one of them.")
-    for role in ('text', 'features'):
-        if role in out and len(set(out[role])) < max(len(out[role]), 1): raise ValueError(f"{role}={out[role]} names a column twice, or none.")
+    for role, names in out.items():
+        if not names or len(set(names)) < len(names): raise ValueError(f"{role}={names} names a column twice, or none.")
     return out
 
 # %% ../nbs/10_data.ipynb #0f068b6c
@@ -592,7 +592,7 @@ def from_folder(
         if image is None: raise ValueError(f"which column of {table} names the pictures? Say so with image=; its columns are {', '.join(map(str, frame.columns))}.")
     return from_table(frame, label, attribute, image=image, root=root, **{'name': root.resolve().name} | options)
 
-# %% ../nbs/10_data.ipynb #91dbc52a
+# %% ../nbs/10_data.ipynb #9b07182e
 def from_hf(
     dataset,           # datasets.Dataset, or a DatasetDict (or dict) with a data set for each split
     label: str,        # columns, as in `from_table`
@@ -616,16 +616,22 @@ def from_hf(
     if None not in parts: frame[split := 'split'] = np.repeat(list(parts), [len(p) for p in parts.values()])
     if label in frame and hasattr(used.get(label), 'names'): options = {'classes': used[label].names} | options
     for k in [attribute] if isinstance(attribute, str) else attribute:
-        if k in frame and hasattr(used.get(k), 'names'): frame[k] = np.array(used[k].names)[frame[k]]
+        if k in frame and hasattr(used.get(k), 'names'): frame[k] = _named_classes(frame[k], used[k].names, k)
     if image is not None: frame, root = _unpack(frame, image, root)
     return from_table(frame, label, attribute, text=text, image=image, features=features, split=split, root=root, **options)
 
-# %% ../nbs/10_data.ipynb #a741bcb1
+# %% ../nbs/10_data.ipynb #7fb86bcd
 def _hf_frame(part, image):
     "A data set as a DataFrame, its pictures left encoded."
     if image is not None and image in part.features and hasattr(part.features[image], 'decode'):
         part = part.cast_column(image, type(part.features[image])(decode=False))
     return part.to_pandas()
+
+def _named_classes(column, names, name):
+    "Class labels by name; −1 stands for none."
+    codes = as_column(column, name)
+    if (odd := (codes < 0) | (codes >= len(names))).any(): raise ValueError(f"{name} has {odd.sum():,} values without a name, the first is {codes[odd][0].item()} in row {int(odd.argmax())}; leave those rows or that split out.")
+    return np.array(names)[codes.astype(np.int64)]
 
 def _unpack(frame, image, root):
     "Pictures that lie on disk, or that are written there now: the table with their names, and their folder."
