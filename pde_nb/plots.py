@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['COLOURS', 'SHARES', 'new_figure', 'draw_curve', 'stage_marks', 'curves_figure', 'pick', 'fig_demo_synthetic',
            'fig_demo_synthetic_gdm', 'fig_demo_synthetic_ablation', 'fig_data', 'fig_to_end', 'plane_axes', 'fig_phase',
-           'fig_phase_accuracy']
+           'fig_phase_accuracy', 'fig_run']
 
 # %% ../nbs/20_plots.ipynb #5b330b11
 import numpy as np
@@ -153,4 +153,24 @@ def fig_phase_accuracy(record: dict) -> Figure:
     axes[1].set_ylabel('')
     fig.colorbar(image, ax=axes, label='worst-group accuracy, %', shrink=.9)
     fig.legend(*axes[0].get_legend_handles_labels(), loc='outside lower center', ncols=4, fontsize=8, frameon=False, handlelength=1.4, columnspacing=1)
+    return fig
+
+# %% ../nbs/20_plots.ipynb #92589e91
+def fig_run(
+    record: dict,      # record.json of a training run
+    ax=None,           # draw here instead of into a new figure
+) -> Figure:
+    "Worst-group validation accuracy of a run, with the end of the warm-up and the expansions marked."
+    fig, (ax,) = (ax.figure, [ax]) if ax is not None else new_figure(1)
+    curve, method = record['curve'], record['config']['method']['name']
+    for exact, style in ((False, dict(ms=2.5, color='#bbbbbb', label='at most')), (True, dict(ms=4, color=COLOURS['core'], label='exact'))):
+        at = [c for c in curve if c['exact'] == exact]
+        ax.plot([c['passes'] for c in at], [100 * c['worst'] for c in at], 'o', **style)
+    grown = [(a['passes'], b['stage']) for a, b in zip(curve, curve[1:]) if b['stage'] > a['stage']]
+    for x, stage in grown: ax.axvline(x, ls=':', lw=1.2 if stage == 1 else .6, color='k', alpha=1 if stage == 1 else .3, zorder=0)
+    best = curve[record['best_epoch']]
+    ax.plot(best['passes'], 100 * best['worst'], 'o', ms=9, mfc='none', color=COLOURS['spurious'], label='selected')
+    ax.set(xlabel='passes over the training set', ylabel='worst group, validation, %', title=method)
+    ax.title.set_fontsize(10)
+    ax.legend(fontsize=8, frameon=False, loc='lower right')
     return fig
