@@ -84,8 +84,8 @@ def preset(dataset: str, method: str, variant: str) -> Preset:
     there = ', '.join(f"{v} for {m}" for d, m, v in PRESETS if d == dataset) or 'none'
     raise ValueError(f"there is no preset {variant!r} for method {method!r} on data {dataset!r} (there: {there}); leave the preset out and give settings, or take the plain defaults.")
 
-# %% ../nbs/18_fit.ipynb #86e73df3
-DEFAULTS = {'pictures': Settings(1e-3, 1e-3, 64), 'pixels': Settings(1e-2, 1e-4, 64), 'features': Settings(1e-2, 1e-4, 128), 'table': Settings(1e-2, 1e-4, 128),
+# %% ../nbs/18_fit.ipynb #f9b7db35
+DEFAULTS = {'pictures': Settings(1e-3, 1e-3, 64), 'pixels': Settings(1e-2, 1e-4, 64, eval_batch=256), 'features': Settings(1e-2, 1e-4, 128, eval_batch=1024), 'table': Settings(1e-2, 1e-4, 128, eval_batch=1024),
             'texts': Settings(5e-5, 1e-2, 16, 'adamw', clip=1.)}
 EPOCHS = {'pictures': 10, 'pixels': 10, 'features': 20, 'table': 20, 'texts': 4}          # for subsets, SMALLER times as many
 SMALLER = 8

@@ -334,7 +334,45 @@ def check_import():
     return Outcome(not heavy, "\n".join(lines) if heavy else "")
 
 
+def check_prepare():
+    """tools/prepare.py makes what pde_train takes from small files in the published form."""
+    with tempfile.TemporaryDirectory() as folder:
+        raw = Path(folder)
+        work = "39, State-gov, 7, HS-grad, 9, Widowed, Sales, Wife, Black, {sex}, 0, 0, 40, Cuba, {income}"
+        rows = [work.format(sex=("Male", "Female")[i % 2], income=("<=50K", ">50K")[i % 3 == 0]) for i in range(60)]
+        (raw / "adult.data").write_text("\n".join(rows) + "\n\n", encoding="utf-8")
+        test = "\n".join(["age, workclass, and so on", *(row + "." for row in rows[:10])])
+        (raw / "adult.test").write_text(test + "\n", encoding="utf-8")
+        head = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment"
+        pairs = [f"{i}\tA dog is not here\tA dog runs\t3\t{'CONTRADICTION' if i % 2 else 'NEUTRAL'}" for i in range(8)]
+        for name in ("SICK_train.txt", "SICK_trial.txt", "SICK_test_annotated.txt"):
+            (raw / name).write_text("\n".join([head, *pairs]) + "\n", encoding="utf-8")
+        code = (
+            "import numpy as np; r = np.random.default_rng(0); n = 10300\n"
+            "np.savez('mnist.npz', x_train=r.integers(0, 256, (n, 4, 4), np.uint8), y_train=r.integers(0, 10, n),"
+            " x_test=r.integers(0, 256, (9, 4, 4), np.uint8), y_test=r.integers(0, 10, 9))"
+        )
+        python("-c", code, cwd=raw)
+        lines = []
+        for task, name in (("adult", "a.csv"), ("sick", "s.csv"), ("coloured_mnist", "m.npz")):
+            done = python(str(ROOT / "tools" / "prepare.py"), task, "--raw", ".", "--out", name, cwd=raw)
+            lines += [f"{task}: {said(done)}"] if done.returncode else []
+        if lines:
+            return Outcome(False, "\n".join(lines))
+        adult, sick = ((raw / name).read_text(encoding="utf-8").splitlines() for name in ("a.csv", "s.csv"))
+        parts = [[line.rsplit(",", 1)[1] for line in table[1:]] for table in (adult, sick)]
+        counts = [{part: column.count(part) for part in ("train", "val", "test")} for column in parts]
+        wanted = [{"train": 52, "val": 8, "test": 10}, {"train": 12, "val": 4, "test": 8}]
+        look = "import numpy as np; z = np.load('m.npz'); s = z['split'] == 'train'; same = z['digit'] == z['colour']"
+        shares = python("-c", f"{look}; print(z['x'].shape, same[s].mean() > .95, same[~s].mean() < .2)", cwd=raw).stdout
+        lines += [f"rows in the splits: {counts}, not {wanted}"] if counts != wanted else []
+        lines += ["a label ends in a dot"] if any("K." in line for line in adult) else []
+        lines += [f"coloured digits: {shares}"] if shares.strip() != "(10309, 3, 4, 4) True True" else []
+    return Outcome(not lines, "\n".join(lines))
+
+
 CHECKS = {
+    "prepare": check_prepare,
     "export": check_export,
     "clean": check_clean,
     "lint": check_lint,
