@@ -213,7 +213,7 @@ def _load_file(model, path):
     left_out = load_weights(model, read_weights(path), Path(path).name)
     if left_out: warnings.warn(f"{Path(path).name} has a head for another number of classes; {' and '.join(left_out)} left out: the head starts at random.", stacklevel=3)
 
-# %% ../nbs/12_models.ipynb #a30fe2ca
+# %% ../nbs/12_models.ipynb #eada63da
 TIMEOUT = 10      # seconds to wait for a server's answer
 
 def _offline():
@@ -225,7 +225,8 @@ def _weights_entry(name, weights):
     known = import_torchvision().models.get_model_weights(name).__members__
     if weights != 'pretrained' and weights not in known:
         raise ValueError(f"weights={weights!r}{did_you_mean(weights, ['pretrained', 'none', *known])}; {name} takes 'pretrained', 'none', {', '.join(map(repr, known))}, or the path of a file ({', '.join(SUFFIXES)}).")
-    return known.get('IMAGENET1K_V1', next(iter(known.values()), None)) if weights == 'pretrained' else known[weights]
+    if weights != 'pretrained': return known[weights]
+    return next((known[w] for w in ('IMAGENET1K_V1', 'IMAGENET1K_SWAG_LINEAR_V1') if w in known), None)      # the second: for 224 pixels too
 
 # %% ../nbs/12_models.ipynb #c7816139
 def _download(url, path):
@@ -316,15 +317,21 @@ def _text_folder(name):
     if folder.is_dir() or str(name).startswith(('.', '~', os.sep)) or folder.is_absolute():
         raise ValueError(f"{name} is not the folder of a saved model (no config.json in it); save one with model.save_pretrained(folder) and tokenizer.save_pretrained(folder).")
 
-# %% ../nbs/12_models.ipynb #f6247aa6
+# %% ../nbs/12_models.ipynb #7eb1d35a
+def _ask(url):
+    "One request with a time limit: the hub's own client tries again for a minute where nobody answers. Raises `OSError` when there is no answer; any answer will do."
+    import urllib.error, urllib.request
+    try: urllib.request.urlopen(urllib.request.Request(url, method='HEAD'), timeout=TIMEOUT).close()
+    except urllib.error.HTTPError: pass                                         # unknown, or for members only: the client will say
+
 def _from_hub(load, name):
     "`load(local_files_only=…)`, from the cache or else over the network. Raises `ValueError` when neither has it."
     try: return load(local_files_only=True)
     except OSError: pass                                                        # not in the cache
     try:
         if _offline(): raise OSError("HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE is set")
-        from huggingface_hub import hf_hub_download
-        hf_hub_download(name, 'config.json', etag_timeout=TIMEOUT)
+        from huggingface_hub import hf_hub_url
+        _ask(hf_hub_url(name, 'config.json'))
         return load(local_files_only=False)
     except (OSError, ValueError) as e:
         reason = (str(e).splitlines() or [type(e).__name__])[0]
