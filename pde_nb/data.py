@@ -41,9 +41,9 @@ def _strings(values) -> np.ndarray:
     out[:] = list(values)
     return out
 
-# %% ../nbs/10_data.ipynb #f21bd270
-def _stats(root, files):
-    "Size in bytes and time of change in nanoseconds of each file, −1 where there is none. A link that leads out of `root` is an error."
+# %% ../nbs/10_data.ipynb #acca5639
+def _sizes(root, files):
+    "Size in bytes of each file, −1 where there is none. A link that leads out of `root` is an error."
     wanted, seen, top = set(files), {}, Path(root).resolve()
     for folder in {f.rpartition('/')[0] for f in wanted}:
         here = Path(root, folder)
@@ -53,15 +53,14 @@ def _stats(root, files):
         for entry in os.scandir(here):
             if prefix + entry.name not in wanted or not entry.is_file(): continue
             if entry.is_symlink(): _stay_inside(Path(entry.path), top, root)
-            stat = entry.stat()
-            seen[prefix + entry.name] = stat.st_size, stat.st_mtime_ns
-    return np.array([seen.get(f, (-1, -1)) for f in files], '<i8').reshape(-1, 2)
+            seen[prefix + entry.name] = entry.stat().st_size
+    return np.array([seen.get(f, -1) for f in files], '<i8')
 
 def _stay_inside(path, top, root):
     if not path.resolve().is_relative_to(top):
         raise ValueError(f"{path} is a link that leads out of {root}; give the folder that really holds the pictures as root, or copy them there (cp -L).")
 
-# %% ../nbs/10_data.ipynb #999bf4eb
+# %% ../nbs/10_data.ipynb #2d2231c9
 @dataclass(frozen=True, eq=False)
 class Pictures:
     "Picture files below one folder."
@@ -73,10 +72,10 @@ class Pictures:
 
     @cached_property
     def digest(self) -> str:
-        "Changes when a name, a size or a time of change does; the pictures are not read."
-        return _digest(*_text_bytes(self.files), _stats(self.root, self.files).tobytes())
+        "Changes when a name or a size does; the pictures are not read, and a copy elsewhere has the same."
+        return _digest(*_text_bytes(self.files), _sizes(self.root, self.files).tobytes())
 
-# %% ../nbs/10_data.ipynb #02bb57c5
+# %% ../nbs/10_data.ipynb #6010f375
 def find_pictures(
     root,               # the folder
     files,              # (n,) names relative to it
@@ -90,7 +89,7 @@ def find_pictures(
         if name.startswith(('/', '../')) or name == '..' or name[1:2] == ':':
             raise ValueError(f"row {i} names {str(files[i])!r}, which is outside {root}; picture names must be relative to root and stay below it.")
     if check:
-        gone = np.flatnonzero(_stats(root, names)[:, 0] < 0)
+        gone = np.flatnonzero(_sizes(root, names) < 0)
         if len(gone): raise ValueError(f"{len(gone):,} of {len(names):,} pictures are not below {root}, the first is {names[gone[0]]!r} (row {gone[0]}); "
                                        "put them there, or leave their rows out.")
     return Pictures(Path(root).absolute(), _strings(names))
