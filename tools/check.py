@@ -342,13 +342,13 @@ def write_small_raw(folder):
     groups = [(sex, income) for sex in ("Female", "Male") for income in ("<=50K", ">50K")]
     (folder / "adult.data").write_text("".join(10 * [person.format(*group, "") for group in groups]) + "\n")
     (folder / "adult.test").write_text("|a remark\n" + "".join(2 * [person.format(*group, ".") for group in groups]))
-    pairs = [("Some bird isn't seen", "CONTRADICTION"), ('A "knot"', "CONTRADICTION"), ("None", "NEUTRAL")]
+    pairs = [("Some bird isn't seen", "CONTRADICTION"), ('"A knot', "CONTRADICTION"), ("None", "NEUTRAL")]
     lines = ["pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"]
     lines += [f"{i}\tA bird\t{pair[0]}\t3\t{pair[1]}\n" for i, pair in enumerate(10 * pairs)]
     for part in ("train", "trial", "test_annotated"):
         (folder / f"SICK_{part}.txt").write_text("".join(lines))
-    digits = np.arange(1200) % 10
-    shapes = np.full((1200, 28, 28), 255, np.uint8)
+    digits = np.arange(1230) % 10
+    shapes = np.full((1230, 28, 28), 255, np.uint8)
     np.savez(folder / "mnist.npz", x_train=shapes, y_train=digits, x_test=shapes[:100], y_test=digits[:100])
 
 
@@ -368,6 +368,7 @@ def prepared_counts(folder):
     shades = x.max((2, 3))
     counts["digits"] = np.bincount(split).tolist(), x.shape, str(x.dtype), len(np.unique(shades, axis=0))
     counts["own colour"] = [float((y == colour)[split == code].mean().round(1)) for code in range(3)]
+    counts["other colours"] = len(np.unique((colour - y)[split == 1] % 10))
     counts["one shade a colour"] = all(len(np.unique(shades[colour == c], axis=0)) == 1 for c in range(10))
     return counts
 
@@ -384,8 +385,9 @@ PREPARED = {
         for split, size in (("train", 14), ("val", 6), ("test", 10))
         for group in (("yes", "yes"), ("yes", "no"), ("no", "yes"))
     },
-    "digits": ([1000, 200, 100], (1300, 3, 28, 28), "uint8", 10),
+    "digits": ([1025, 205, 100], (1330, 3, 28, 28), "uint8", 10),
     "own colour": [0.9, 0.1, 0.1],
+    "other colours": 10,
     "one shade a colour": True,
 }
 
