@@ -228,22 +228,20 @@ def _weights_entry(name, weights):
     if weights != 'pretrained': return known[weights]
     return next((known[w] for w in ('IMAGENET1K_V1', 'IMAGENET1K_SWAG_LINEAR_V1') if w in known), None)      # the second: for 224 pixels too
 
-# %% ../nbs/12_models.ipynb #c7816139
+# %% ../nbs/12_models.ipynb #93d79bd7
 def _download(url, path):
     "Fetch a file into place; a partial or damaged one is never left behind."
-    import http.client, shutil, tempfile, urllib.request
+    import http.client, shutil, urllib.request
     path.parent.mkdir(parents=True, exist_ok=True)
-    with urllib.request.urlopen(url, timeout=TIMEOUT) as answer, tempfile.NamedTemporaryFile(dir=path.parent, suffix='.part', delete=False) as part:
-        try:
+    part = path.with_name(f'{path.name}.{os.getpid()}.part')
+    try:
+        with urllib.request.urlopen(url, timeout=TIMEOUT) as answer, open(part, 'wb') as file:
             size = int(answer.headers.get('Content-Length') or 0) or None
-            with tqdm.wrapattr(answer, 'read', total=size, desc=path.name, disable=None) as read: shutil.copyfileobj(read, part)
-            part.close()                                       # Windows renames no open file
-            _check_sum(Path(part.name), path)
-            os.replace(part.name, path)
-        except http.client.HTTPException as e: raise OSError(f"the connection broke: {e!r}") from e
-        finally:
-            part.close()
-            Path(part.name).unlink(missing_ok=True)
+            with tqdm.wrapattr(answer, 'read', total=size, desc=path.name, disable=None) as read: shutil.copyfileobj(read, file)
+        _check_sum(part, path)
+        os.replace(part, path)
+    except http.client.HTTPException as e: raise OSError(f"the connection broke: {e!r}") from e
+    finally: part.unlink(missing_ok=True)
 
 def _check_sum(file, path):
     "torchvision's file names end in the first digits of their SHA-256."
@@ -266,13 +264,14 @@ def _pretrained_torchvision(name, weights):
     _check_sum(path, path)
     return read_weights(path)
 
-# %% ../nbs/12_models.ipynb #a3e42ffe
+# %% ../nbs/12_models.ipynb #1023a8be
 class TextClassifier(nn.Module):
     "A Hugging Face sequence classifier whose `forward` takes a dictionary of tensors and returns logits."
     def __init__(self, model: nn.Module):
         super().__init__()
         self.model = model
         self._takes = set(inspect.signature(model.forward).parameters) - {'labels'}
+        if 'input_ids' not in self._takes: raise ValueError(f"{type(model).__name__}.forward takes {', '.join(self._takes) or 'nothing'} and no input_ids; wrap a Hugging Face sequence classifier.")
 
     def forward(self, batch: dict[str, Tensor]) -> Float[Tensor, "n classes"]:
         return self.model(**{k: v for k, v in batch.items() if k in self._takes}).logits

@@ -334,51 +334,92 @@ def check_import():
     return Outcome(not heavy, "\n".join(lines) if heavy else "")
 
 
+def write_small_raw(folder):
+    """Small files in the form of the raw ones that tools/prepare.py reads."""
+    import numpy as np
+
+    person = "39, ?, 77516, Bachelors, 13, Never-married, Sales, Husband, White, {}, 0, 0, 40, Cuba, {}{}\n"
+    groups = [(sex, income) for sex in ("Female", "Male") for income in ("<=50K", ">50K")]
+    (folder / "adult.data").write_text("".join(10 * [person.format(*group, "") for group in groups]) + "\n")
+    (folder / "adult.test").write_text("|a remark\n" + "".join(2 * [person.format(*group, ".") for group in groups]))
+    pairs = [("Some bird isn't seen", "CONTRADICTION"), ('"A knot', "CONTRADICTION"), ("None", "NEUTRAL")]
+    lines = ["pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"]
+    lines += [f"{i}\tA bird\t{pair[0]}\t3\t{pair[1]}\n" for i, pair in enumerate(10 * pairs)]
+    for part in ("train", "trial", "test_annotated"):
+        (folder / f"SICK_{part}.txt").write_text("".join(lines))
+    digits = np.arange(1230) % 10
+    shapes = np.full((1230, 28, 28), 255, np.uint8)
+    np.savez(folder / "mnist.npz", x_train=shapes, y_train=digits, x_test=shapes[:100], y_test=digits[:100])
+
+
+def prepared_counts(folder):
+    """Sizes of splits and groups in what tools/prepare.py wrote."""
+    import csv
+    from collections import Counter
+
+    import numpy as np
+
+    counts = {}
+    for name, label, attribute in (("adult", "income", "sex"), ("sick", "contradiction", "negation")):
+        with open(folder / f"{name}.csv", encoding="utf-8", newline="") as file:
+            counts[name] = Counter((row["split"], row[label], row[attribute]) for row in csv.DictReader(file))
+    with np.load(folder / "coloured.npz") as file:
+        x, y, colour, split = (file[name] for name in ("x", "y", "colour", "split"))
+    shades = x.max((2, 3))
+    counts["digits"] = np.bincount(split).tolist(), x.shape, str(x.dtype), len(np.unique(shades, axis=0))
+    counts["own colour"] = [float((y == colour)[split == code].mean().round(1)) for code in range(3)]
+    counts["other colours"] = len(np.unique((colour - y)[split == 1] % 10))
+    counts["one shade a colour"] = all(len(np.unique(shades[colour == c], axis=0)) == 1 for c in range(10))
+    return counts
+
+
+PREPARED = {
+    "adult": {
+        (split, income, sex): size
+        for split, size in (("train", 8), ("val", 2), ("test", 2))
+        for income in ("<=50K", ">50K")
+        for sex in ("Female", "Male")
+    },
+    "sick": {
+        (split, *group): size
+        for split, size in (("train", 14), ("val", 6), ("test", 10))
+        for group in (("yes", "yes"), ("yes", "no"), ("no", "yes"))
+    },
+    "digits": ([1025, 205, 100], (1330, 3, 28, 28), "uint8", 10),
+    "own colour": [0.9, 0.1, 0.1],
+    "other colours": 10,
+    "one shade a colour": True,
+}
+
+
 def check_prepare():
-    """tools/prepare.py makes what pde_train takes from small files in the published form."""
-    with tempfile.TemporaryDirectory() as folder:
-        raw = Path(folder)
-        work = "39, State-gov, 7, HS-grad, 9, Widowed, Sales, Wife, Black, {sex}, 0, 0, 40, Cuba, {income}"
-        rows = [work.format(sex=("Male", "Female")[i % 2], income=("<=50K", ">50K")[i % 3 == 0]) for i in range(60)]
-        (raw / "adult.data").write_text("\n".join(rows) + "\n\n", encoding="utf-8")
-        test = "\n".join(["age, workclass, and so on", *(row + "." for row in rows[:10])])
-        (raw / "adult.test").write_text(test + "\n", encoding="utf-8")
-        head = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment"
-        pairs = [f"{i}\tA dog is not here\tA dog runs\t3\t{'CONTRADICTION' if i % 2 else 'NEUTRAL'}" for i in range(8)]
-        for name in ("SICK_train.txt", "SICK_trial.txt", "SICK_test_annotated.txt"):
-            (raw / name).write_text("\n".join([head, *pairs]) + "\n", encoding="utf-8")
-        code = (
-            "import numpy as np; r = np.random.default_rng(0); n = 10300\n"
-            "np.savez('mnist.npz', x_train=r.integers(0, 256, (n, 4, 4), np.uint8), y_train=r.integers(0, 10, n),"
-            " x_test=r.integers(0, 256, (9, 4, 4), np.uint8), y_test=r.integers(0, 10, 9))"
-        )
-        python("-c", code, cwd=raw)
-        lines = []
-        for task, name in (("adult", "a.csv"), ("sick", "s.csv"), ("coloured_mnist", "m.npz")):
-            done = python(str(ROOT / "tools" / "prepare.py"), task, "--raw", ".", "--out", name, cwd=raw)
-            lines += [f"{task}: {said(done)}"] if done.returncode else []
-        if lines:
-            return Outcome(False, "\n".join(lines))
-        adult, sick = ((raw / name).read_text(encoding="utf-8").splitlines() for name in ("a.csv", "s.csv"))
-        parts = [[line.rsplit(",", 1)[1] for line in table[1:]] for table in (adult, sick)]
-        counts = [{part: column.count(part) for part in ("train", "val", "test")} for column in parts]
-        wanted = [{"train": 52, "val": 8, "test": 10}, {"train": 12, "val": 4, "test": 8}]
-        look = "import numpy as np; z = np.load('m.npz'); s = z['split'] == 'train'; same = z['digit'] == z['colour']"
-        shares = python("-c", f"{look}; print(z['x'].shape, same[s].mean() > .95, same[~s].mean() < .2)", cwd=raw).stdout
-        lines += [f"rows in the splits: {counts}, not {wanted}"] if counts != wanted else []
-        lines += ["a label ends in a dot"] if any("K." in line for line in adult) else []
-        lines += [f"coloured digits: {shares}"] if shares.strip() != "(10309, 3, 4, 4) True True" else []
+    """tools/prepare.py gives the splits and groups that small raw files imply, and names a missing file."""
+    outputs = {"adult": "adult.csv", "sick": "sick.csv", "coloured_mnist": "coloured.npz"}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_small_raw(folder)
+        for command, out in outputs.items():
+            more = ["--agree", "0.9"] if command == "coloured_mnist" else []
+            done = python("tools/prepare.py", command, "--raw", name, "--out", str(folder / out), *more)
+            if done.returncode or "warning: " not in done.stderr:
+                return Outcome(False, f"{command} failed, or took small files for the real ones\n{said(done)}")
+        got = prepared_counts(folder)
+        lines = [f"{key}: {got[key]}, not {wanted}" for key, wanted in PREPARED.items() if got[key] != wanted]
+        (folder / "adult.test").unlink()
+        done = python("tools/prepare.py", "adult", "--raw", name, "--out", str(folder / "other.csv"))
+        if done.returncode != 1 or "adult.test" not in done.stderr or (folder / "other.csv").exists():
+            lines.append(f"a missing raw file is not refused\n{said(done)}")
     return Outcome(not lines, "\n".join(lines))
 
 
 CHECKS = {
-    "prepare": check_prepare,
     "export": check_export,
     "clean": check_clean,
     "lint": check_lint,
     "imports": check_imports,
     "readme": check_readme,
     "import": check_import,
+    "prepare": check_prepare,
 }
 
 

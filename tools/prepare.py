@@ -1,21 +1,19 @@
-"""Write public data sets in the form that pde_train takes, from the files as they are published.
+"""Write the file that pde_train reads from the raw files of three public data sets.
 
-    python tools/prepare.py adult         --raw DIR --out FILE.csv
-    python tools/prepare.py sick          --raw DIR --out FILE.csv
-    python tools/prepare.py coloured_mnist --raw DIR --out FILE.npz [--agree 0.99] [--seed 0]
+    python tools/prepare.py adult          --raw FOLDER --out adult.csv
+    python tools/prepare.py sick           --raw FOLDER --out sick.csv
+    python tools/prepare.py coloured_mnist --raw FOLDER --out coloured.npz [--agree 0.99] [--seed 0]
 
-adult           DIR holds adult.data and adult.test (UCI). Label income, attribute sex; the test rows are the test split,
-                and every sixth training row of each group, in the order of the file, is validation.
-sick            DIR holds SICK_train.txt, SICK_trial.txt and SICK_test_annotated.txt. Label contradiction, attribute
-                negation (a word such as no, not or nobody in either sentence). Trial is too small to select a model on,
-                so every fourth row of train and trial together, in each group, is validation.
-coloured_mnist  DIR holds mnist.npz (x_train, y_train, x_test, y_test). Ten classes, ten colours: in training a digit has
-                the colour of its class with probability --agree; in validation (the last 10,000 training digits) and
-                test the colour says nothing.
+Nothing is downloaded: FOLDER holds the raw files. The official test rows are the split `test`. A validation set is
+carved out of the other rows, the same share of every group, with a fixed seed. The sizes of all groups are printed.
 """
 
 import argparse
 import csv
+import gzip
+import hashlib
+import io
+import os
 import re
 import sys
 from collections import Counter
@@ -23,130 +21,285 @@ from pathlib import Path
 
 import numpy as np
 
-ADULT = (
-    "age workclass fnlwgt education education-num marital-status occupation relationship race sex "
-    "capital-gain capital-loss hours-per-week native-country income"
-).split()
-NEGATION = re.compile(r"\b(no|not|nobody|nothing|never|none|nowhere|neither|nor|without|cannot)\b|n't", re.IGNORECASE)
-COLOURS = np.array(
-    [
-        (230, 25, 75), (60, 180, 75), (255, 225, 25), (0, 130, 200), (245, 130, 48),
-        (145, 30, 180), (70, 240, 240), (240, 50, 230), (170, 110, 40), (255, 255, 255),
-    ],
-    np.uint8,
-)  # fmt: skip
+SPLITS = ("train", "val", "test")
+
+# ---- common to all ----------------------------------------------------------------------------
 
 
-def carve(keys, every):
-    """'val' for every n-th row of each key, in order, and 'train' for the others."""
-    seen, split = Counter(), []
-    for key in keys:
-        split.append("val" if seen[key] % every == every - 1 else "train")
-        seen[key] += 1
-    return split
+class RawError(Exception):
+    """Raw files that cannot be used: what is wrong, and the remedy."""
 
 
-def found(folder, *names):
-    """The paths of the raw files; SystemExit where one is missing."""
-    paths = [Path(folder, name) for name in names]
-    missing = [path.name for path in paths if not path.is_file()]
-    if missing:
-        sys.exit(f"prepare.py: {folder} has no {', '.join(missing)}")
-    return paths
+def raw_file(folder, names, source, sha256=None):
+    """The first of `names` that is in `folder`; a warning where its checksum is not the known one."""
+    path = next((folder / name for name in names if (folder / name).is_file()), None)
+    if path is None:
+        raise RawError(f"{folder} has no file {' or '.join(names)}; it is part of {source}: place it there.")
+    if sha256 and hashlib.sha256(path.read_bytes()).hexdigest() != sha256:
+        warn(f"{path.name} is not the file that is known here (its SHA-256 differs); compare the counts below.")
+    return path
+
+
+def warn(text):
+    print(f"warning: {text}", file=sys.stderr)
+
+
+def carve(groups, share, seed):
+    """Which examples go to validation: the share of all, and of every group the share up to one example."""
+    groups, rng = np.asarray(groups), np.random.default_rng(seed)
+    names, sizes = np.unique(groups, return_counts=True)
+    take = np.floor(share * sizes).astype(int)
+    most_short = np.argsort(take - share * sizes, kind="stable")
+    take[most_short[: round(share * len(groups)) - take.sum()]] += 1
+    chosen = np.zeros(len(groups), bool)
+    for group, number in zip(names, take):
+        chosen[rng.permutation(np.flatnonzero(groups == group))[:number]] = True
+    return chosen
+
+
+def write(path, data):
+    """Write bytes to a file that is there whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        part.write_bytes(data)
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def write_csv(path, header, rows):
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(header)
-        writer.writerows(rows)
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([header, *rows])
+    write(path, text.getvalue().encode("utf-8"))
 
 
-def report(splits, *columns):
-    """Print how many rows each group has in each split."""
-    counts = Counter(zip(splits, *columns))
-    for group in sorted({key[1:] for key in counts}):
-        print(*group, *(f"{split} {counts[(split, *group)]:,}" for split in ("train", "val", "test")), sep="  ")
+def say_groups(header, rows, label, attribute):
+    """Print how many examples each group has in each split."""
+    at = [header.index(name) for name in (label, attribute, "split")]
+    counts = Counter(tuple(row[i] for i in at) for row in rows)
+    for y, a in sorted({key[:2] for key in counts}):
+        sizes = "  ".join(f"{split} {counts[y, a, split]:6,}" for split in SPLITS)
+        print(f"{label}={y:<6} {attribute}={a:<7} {sizes}")
 
 
-def adult_rows(path):
-    """The rows of an Adult file, stripped; header lines and what is not a row are left out."""
-    with open(path, encoding="utf-8", newline="") as file:
-        rows = [[cell.strip() for cell in row] for row in csv.reader(file)]
-    rows = [row for row in rows if len(row) == len(ADULT) and row[0].isdigit()]
-    return [[*row[:-1], row[-1].rstrip(".")] for row in rows]
+def numbered(value):
+    """A number that a share may have: in [0, 1]."""
+    number = float(value)
+    if not 0 <= number <= 1:
+        raise argparse.ArgumentTypeError(f"{value} is not a share; give a number from 0 to 1")
+    return number
 
 
-def adult(args):
-    train, test = map(adult_rows, found(args.raw, "adult.data", "adult.test"))
-    split = carve([(row[-1], row[ADULT.index("sex")]) for row in train], 6) + ["test"] * len(test)
-    rows = train + test
-    write_csv(args.out, [*ADULT, "split"], [[*row, part] for row, part in zip(rows, split)])
-    report(split, [row[-1] for row in rows], [row[ADULT.index("sex")] for row in rows])
+# ---- adult: census income by sex --------------------------------------------------------------
+
+ADULT_COLUMNS = (
+    "age workclass fnlwgt education education-num marital-status occupation relationship race sex "
+    "capital-gain capital-loss hours-per-week native-country income"
+).split()
+ADULT_SOURCE = "the data set Adult of the UCI repository"
+ADULT_SHA256 = {
+    "adult.data": "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
+    "adult.test": "0543912af15c52ba12336b042c8f9f96541d6134d9b3d48dba647281fb2b39d1",
+}
+ADULT_VALIDATION = 0.2
 
 
-def sick_rows(path):
-    """(sentence A, sentence B, contradiction, negation) of each pair of a SICK file."""
-    with open(path, encoding="utf-8", newline="") as file:
+def adult_rows(folder, name):
+    """The rows of a raw file, its label without the dot that ends it in adult.test."""
+    path, rows = raw_file(folder, [name], ADULT_SOURCE, ADULT_SHA256[name]), []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        fields = [field.strip() for field in line.split(",")]
+        if number == 1 and (line.startswith("|") or fields[0] == "age"):
+            continue  # the first line of adult.test is a remark or a header, from one source or another
+        if not line.strip():
+            continue
+        fields[-1] = fields[-1].rstrip(".")
+        if len(fields) != len(ADULT_COLUMNS) or fields[-1] not in ("<=50K", ">50K"):
+            raise RawError(f"{name}, line {number}: not the 15 fields of a person with an income; get the file again.")
+        rows.append(fields)
+    return rows
+
+
+def adult(options):
+    """All columns are kept; `?`, which marks what is not known, stays a value of its own."""
+    train, test = (adult_rows(options.raw, name) for name in ADULT_SHA256)
+    sex = ADULT_COLUMNS.index("sex")
+    held_out = carve([row[-1] + row[sex] for row in train], ADULT_VALIDATION, options.seed)
+    rows = [[*row, "val" if chosen else "train"] for row, chosen in zip(train, held_out)]
+    rows += [[*row, "test"] for row in test]
+    header = [*ADULT_COLUMNS, "split"]
+    write_csv(options.out, header, rows)
+    say_groups(header, rows, "income", "sex")
+
+
+# ---- sick: contradiction by negation ----------------------------------------------------------
+
+SICK_SOURCE = "the data set SICK of SemEval-2014 task 1"
+SICK_SHA256 = {
+    "SICK_train.txt": "266cf8047149bd1d68138dd30439f3122bff30069740ac6705bb6197d9f1b48e",
+    "SICK_trial.txt": "5a88cfb62f8c6bd2a3cce0f2421ba2cb8c2be5ab4a800f6f01e2c64aafb7db56",
+    "SICK_test_annotated.txt": "2b8aa806658d6fc23c6824c83776c2d4fee7556000817b5ec0f982861413b7d0",
+}
+SICK_VALIDATION = 0.3  # more than the official trial set, which has ten contradictions without a negation
+NEGATION = re.compile(r"\b(no|not|nobody|nothing|never|none|nowhere|neither|nor|without|cannot)\b|n't", re.IGNORECASE)
+
+
+def sick_rows(folder, name):
+    """Sentence pairs with label and attribute, each yes or no."""
+    path = raw_file(folder, [name], SICK_SOURCE, SICK_SHA256[name])
+    with path.open(encoding="utf-8", newline=None) as file:
         table = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
-    pairs = [(row["sentence_A"], row["sentence_B"], row["entailment_judgment"].strip()) for row in table]
-    word = ("no", "yes")
-    return [(a, b, word[j == "CONTRADICTION"], word[bool(NEGATION.search(a) or NEGATION.search(b))]) for a, b, j in pairs]
+    wanted = ("sentence_A", "sentence_B", "entailment_judgment")
+    if not table or any(not row.get(column) for row in table for column in wanted):
+        raise RawError(f"{name} lacks a column or a value of {', '.join(wanted)}; get the file again.")
+    rows = []
+    for row in table:
+        first, second, judgement = (row[column] for column in wanted)
+        negated = NEGATION.search(first) or NEGATION.search(second)
+        rows.append([first, second, "yes" if judgement == "CONTRADICTION" else "no", "yes" if negated else "no"])
+    return rows
 
 
-def sick(args):
-    train, trial, test = map(sick_rows, found(args.raw, "SICK_train.txt", "SICK_trial.txt", "SICK_test_annotated.txt"))
-    rows = train + trial + test
-    split = carve([row[2:] for row in train + trial], 4) + ["test"] * len(test)
+def sick(options):
+    """Whether the sentences contradict each other; the attribute is whether either holds a negation."""
+    train, trial, test = (sick_rows(options.raw, name) for name in SICK_SHA256)
+    held_out = carve([row[2] + row[3] for row in train + trial], SICK_VALIDATION, options.seed)
+    rows = [[*row, "val" if chosen else "train"] for row, chosen in zip(train + trial, held_out)]
+    rows += [[*row, "test"] for row in test]
     header = ["sentence_A", "sentence_B", "contradiction", "negation", "split"]
-    write_csv(args.out, header, [[*row, part] for row, part in zip(rows, split)])
-    report(split, [row[2] for row in rows], [row[3] for row in rows])
+    write_csv(options.out, header, rows)
+    say_groups(header, rows, "contradiction", "negation")
+
+
+# ---- coloured_mnist: digit by colour ----------------------------------------------------------
+
+MNIST_SOURCE = "MNIST, as mnist.npz or as its four IDX files"
+MNIST_FILES = {
+    "x_train": "train-images-idx3-ubyte",
+    "y_train": "train-labels-idx1-ubyte",
+    "x_test": "t10k-images-idx3-ubyte",
+    "y_test": "t10k-labels-idx1-ubyte",
+}
+MNIST_CLASSES = (5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949)  # of the 60,000
+MNIST_VALIDATION = 1 / 6  # 10,000 of the 60,000
+
+# Red, green, blue, yellow, magenta, cyan, orange, white, brown, violet.
+COLOURS = np.array(
+    [
+        (230, 30, 30),
+        (40, 170, 50),
+        (50, 80, 255),
+        (250, 230, 40),
+        (255, 70, 210),
+        (50, 230, 235),
+        (255, 140, 20),
+        (255, 255, 255),
+        (140, 85, 45),
+        (130, 40, 170),
+    ],
+    np.uint8,
+)
 
 
 def colour_digits(x, y, agree, rng):
-    """Grey digits (n, 28, 28) in colour (n, 3, 28, 28), and the colour of each: its class's with probability `agree`."""
-    colour = np.where(rng.random(len(y)) < agree, y, rng.integers(0, len(COLOURS), len(y)))
-    shade = COLOURS[colour][:, :, None, None].astype(np.uint16)
-    return (x[:, None].astype(np.uint16) * shade // 255).astype(np.uint8), colour
+    """Grey digits in colour: each class has its own, and shows it with probability `agree`.
+
+    x (n, h, w) uint8 and y (n,) classes 0 … 9 give pictures (n, 3, h, w) uint8 and colours (n,) 0 … 9. A digit that
+    does not show its own colour has one of the nine others, all equally likely: `agree=0.1` makes the colour
+    independent of the class.
+    """
+    x, y = np.asarray(x), np.asarray(y).astype(np.int64)
+    if x.ndim != 3 or x.dtype != np.uint8 or y.shape != x.shape[:1]:
+        raise ValueError(f"x is {x.dtype} {x.shape} and y {y.shape}; give 8-bit digits (n, h, w) and one class each.")
+    if y.size and not 0 <= y.min() <= y.max() < len(COLOURS):
+        raise ValueError(f"classes from {y.min()} to {y.max()}; there are {len(COLOURS)} colours, for 0 to 9.")
+    if not 0 <= agree <= 1:
+        raise ValueError(f"agree={agree}; give a probability, from 0 to 1.")
+    other = (y + rng.integers(1, len(COLOURS), len(y))) % len(COLOURS)
+    colour = np.where(rng.random(len(y)) < agree, y, other)
+    pictures = np.empty((len(y), 3, *x.shape[1:]), np.uint8)
+    for channel in range(3):
+        shade = COLOURS[colour, channel].astype(np.uint16)[:, None, None]
+        pictures[:, channel] = (x * shade + 127) // 255
+    return pictures, colour
 
 
-def coloured_mnist(args):
-    (path,) = found(args.raw, "mnist.npz")
-    raw, rng = np.load(path, allow_pickle=False), np.random.default_rng(args.seed)
-    n_train = len(raw["y_train"]) - 10_000
-    if n_train < 1:
-        sys.exit(f"prepare.py: mnist.npz has {len(raw['y_train']):,} training digits; 10,000 are for validation")
-    x, y = np.concatenate([raw["x_train"], raw["x_test"]]), np.concatenate([raw["y_train"], raw["y_test"]]).astype(int)
-    split = np.repeat(["train", "val", "test"], [n_train, 10_000, len(raw["y_test"])])
-    train = split == "train"
-    # A colour that is drawn at random is the class's own one time in ten, so less is drawn at random.
-    share = (args.agree - 0.1) / 0.9
-    first, second = colour_digits(x[train], y[train], share, rng), colour_digits(x[~train], y[~train], 0.0, rng)
-    pictures, colour = (np.concatenate(parts) for parts in zip(first, second))
-    with open(args.out, "wb") as file:
-        np.savez_compressed(file, x=pictures, digit=y, colour=colour, split=split)
-    for part in ("train", "val", "test"):
-        rows = split == part
-        print(f"{part}: {rows.sum():,} digits, {100 * (colour == y)[rows].mean():.2f} % in the colour of their class")
+def idx_array(path):
+    """The array of an IDX file of bytes, compressed or not."""
+    data = path.read_bytes()
+    data = gzip.decompress(data) if path.suffix == ".gz" else data
+    shape = np.frombuffer(data, ">u4", data[3], 4) if data[:3] == b"\0\0\x08" else ()
+    if not len(shape) or len(data) != 4 + 4 * len(shape) + np.prod(shape, dtype=np.int64):
+        raise RawError(f"{path.name} is not a whole IDX file of bytes; get the file again.")
+    return np.frombuffer(data, np.uint8, -1, 4 + 4 * len(shape)).reshape(shape)
 
 
-TASKS = {"adult": adult, "sick": sick, "coloured_mnist": coloured_mnist}
+def mnist_arrays(folder):
+    """Training and test digits and classes."""
+    if (folder / "mnist.npz").is_file():
+        with np.load(folder / "mnist.npz", allow_pickle=False) as file:
+            missing = MNIST_FILES.keys() - set(file.files)
+            if missing:
+                raise RawError(f"mnist.npz has no {', '.join(sorted(missing))}; get the file again.")
+            arrays = [file[name] for name in MNIST_FILES]
+    else:
+        names = [["mnist.npz", name, f"{name}.gz"] for name in MNIST_FILES.values()]
+        arrays = [idx_array(raw_file(folder, choice, MNIST_SOURCE)) for choice in names]
+    if tuple(np.bincount(arrays[1], minlength=10)) != MNIST_CLASSES:
+        warn("these are not the 60,000 training digits of MNIST (the classes have other sizes).")
+    return arrays
 
 
-def main():
+def coloured_mnist(options):
+    """Ten classes and ten colours: the colour goes with the class in training only."""
+    x_train, y_train, x_test, y_test = mnist_arrays(options.raw)
+    split = np.concatenate([carve(y_train, MNIST_VALIDATION, options.seed), np.full(len(y_test), 2)]).astype(np.int8)
+    x, y = np.concatenate([x_train, x_test]), np.concatenate([y_train, y_test]).astype(np.int64)
+    pictures, colour = np.empty((len(y), 3, *x.shape[1:]), np.uint8), np.empty(len(y), np.int64)
+    for code, agree in enumerate((options.agree, 1 / len(COLOURS), 1 / len(COLOURS))):
+        rows = np.flatnonzero(split == code)
+        rng = np.random.default_rng([options.seed, code])
+        pictures[rows], colour[rows] = colour_digits(x[rows], y[rows], agree, rng)
+    file = io.BytesIO()
+    np.savez_compressed(file, x=pictures, y=y, colour=colour, split=split)
+    write(options.out, file.getbuffer())
+    for code, name in enumerate(SPLITS):
+        mine = split == code
+        sizes = np.bincount(10 * y[mine] + colour[mine], minlength=100)
+        own = (y[mine] == colour[mine]).sum()
+        print(f"{name:<6} {mine.sum():6,} digits, {own:6,} in the colour of their class, ", end="")
+        print(f"groups of {sizes.min()} to {sizes.max()}")
+
+
+# ---- the command ------------------------------------------------------------------------------
+
+
+def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("task", choices=TASKS)
-    parser.add_argument("--raw", required=True, help="folder of the published files")
-    parser.add_argument("--out", required=True, type=Path)
-    parser.add_argument("--agree", type=float, default=0.99, help="coloured_mnist: share in the colour of their class")
-    parser.add_argument("--seed", type=int, default=0)
-    args = parser.parse_args()
-    if not 0.1 <= args.agree <= 1:
-        parser.error(f"--agree {args.agree}: from 0.1, where the colour says nothing, to 1")
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    TASKS[args.task](args)
-    print(f"written to {args.out}")
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, function in (("adult", adult), ("sick", sick), ("coloured_mnist", coloured_mnist)):
+        command = commands.add_parser(name, help=function.__doc__, description=function.__doc__)
+        command.set_defaults(function=function)
+        command.add_argument("--raw", type=Path, required=True, metavar="FOLDER", help="where the raw files are")
+        command.add_argument("--out", type=Path, required=True, metavar="FILE", help="the file to write")
+        command.add_argument("--seed", type=int, default=0, help="of all that is drawn (default: 0)")
+    share = "how often a training digit has its class's colour (default: 0.99)"
+    command.add_argument("--agree", type=numbered, default=0.99, help=share)
+    options = parser.parse_args(arguments)
+    suffix = ".npz" if options.command == "coloured_mnist" else ".csv"
+    if options.out.suffix != suffix:
+        parser.error(f"--out {options.out}: {options.command} writes a {suffix} file; give a name that ends so")
+    if options.seed < 0:
+        parser.error(f"--seed {options.seed}: give 0 or larger")
+    try:
+        options.function(options)
+    except (RawError, OSError, UnicodeDecodeError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    print(f"wrote {options.out}")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
