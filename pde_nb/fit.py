@@ -110,7 +110,7 @@ def with_changes(method: Method, settings: Settings, groups, changes: dict) -> t
             raise ValueError(f"there is no setting {name!r} for method {method.name!r}{did_you_mean(name, there)}; there are {', '.join(there)}.")
     return (replace(method, schedule=schedule) if schedule else method), settings
 
-# %% ../nbs/18_fit.ipynb #0bf825ac
+# %% ../nbs/18_fit.ipynb #f71ab67a
 def counts_to_plain(c: GroupCounts) -> dict: return dict(names=list(c.names), correct=c.correct.tolist(), total=c.total.tolist(), n_correct=int(c.n_correct), n=int(c.n))
 def counts_from_plain(d: dict) -> GroupCounts: return GroupCounts(np.array(d['correct']), np.array(d['total']), tuple(d['names']), d['n_correct'], d['n'])
 
@@ -119,14 +119,15 @@ def figures(
     train_counts=None,     # examples of each group in training, for the adjusted average
     level: float=.95,      # of the intervals
 ) -> dict:
-    "Accuracy of every group with Wilson's interval, the worst group, and the averages, in [0, 1]; None where undefined."
+    "Accuracy of every group with Wilson's interval, of the worst group with an interval for the minimum, and the averages, in [0, 1]; None where undefined."
     plain = lambda v: None if v != v else float(v)
     low, high = wilson_interval(counts.correct, counts.total, level)
     groups = [dict(name=n, n=int(t), correct=int(k), accuracy=plain(a), low=plain(l), high=plain(h))
               for n, t, k, a, l, h in zip(counts.names, counts.total, counts.correct, counts.accuracy, low, high)]
     means = averages(counts, train_counts)
-    worst = dict(name=counts.names[counts.worst], accuracy=counts.worst_accuracy, low=worst_interval(counts, level)[0], high=worst_interval(counts, level)[1])
-    return dict(groups=groups, worst_group=worst, average=plain(means['raw']), adjusted_average=plain(means['adjusted']), group_mean=plain(means['group mean']))
+    low, high = worst_interval(counts, level)
+    worst = dict(worst_group=counts.worst_accuracy, worst_group_name=counts.names[counts.worst], worst_group_low=low, worst_group_high=high)
+    return dict(groups=groups, **worst, average=plain(means['raw']), adjusted_average=plain(means['adjusted']), group_mean=plain(means['group mean']))
 
 # %% ../nbs/18_fit.ipynb #2214ed10
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ def batch_group_losses(
     total = torch.zeros(n_groups, device=losses.device, dtype=losses.dtype).index_add(0, groups, losses)
     return total / count.clamp_min(1), count
 
-# %% ../nbs/14_group_dro.ipynb #75e92752
+# %% ../nbs/14_group_dro.ipynb #570a3a17
 @dataclass
 class GroupDRO(Method):
     "Group distributionally robust optimisation. Raises `ValueError` for a setting outside its range."
@@ -37,10 +37,7 @@ class GroupDRO(Method):
     name = 'group_dro'
 
     def setup(self):
-        if self.by not in ('group', 'class', 'none'): raise ValueError(f"by={self.by!r}; draw by 'group', 'class' or 'none'.")
-        if self.eta <= 0: raise ValueError(f"eta={self.eta}; the weights need a step size above 0.")
-        if self.adjustment < 0: raise ValueError(f"adjustment={self.adjustment}; C is at least 0.")
-        if self.absent not in ('adjust', 'keep'): raise ValueError(f"absent={self.absent!r}; use 'adjust' or 'keep'.")
+        _check(self)
         if self.by != 'none': self.balance = coarse(self.groups, self.by)
         counts = torch.as_tensor(self.groups.counts, dtype=torch.float32)
         self.extra = torch.where(counts > 0, self.adjustment / counts.clamp_min(1).sqrt(), 0.)
@@ -59,3 +56,11 @@ class GroupDRO(Method):
 
     def state_dict(self): return {'q': self.q}
     def load_state_dict(self, state): self.q = state['q']
+
+# %% ../nbs/14_group_dro.ipynb #3e07a4de
+def _check(dro):
+    "Refuse settings out of range."
+    if dro.by not in ('group', 'class', 'none'): raise ValueError(f"by={dro.by!r}; draw by 'group', 'class' or 'none'.")
+    if dro.eta <= 0: raise ValueError(f"eta={dro.eta}; the weights need a step size above 0.")
+    if dro.adjustment < 0: raise ValueError(f"adjustment={dro.adjustment}; C is at least 0.")
+    if dro.absent not in ('adjust', 'keep'): raise ValueError(f"absent={dro.absent!r}; use 'adjust' or 'keep'.")
