@@ -199,7 +199,7 @@ class Fit:
     report: Report
     run: Run | None      # None when the run was finished before
 
-# %% ../nbs/18_fit.ipynb #cb2b5cc4
+# %% ../nbs/18_fit.ipynb #f22ea518
 def choose(model, data: Data, method, preset_name, changes: dict, inputs: dict) -> tuple:
     "Model, method, settings and options of the inputs: what was asked for, over a preset or the plain defaults."
     kind, word = data.inputs.kind, method if isinstance(method, str) else method.name
@@ -207,7 +207,7 @@ def choose(model, data: Data, method, preset_name, changes: dict, inputs: dict) 
     if model is None: model = base.model if base else default_model(kind, getattr(data.inputs, 'x', np.zeros(1)).shape[1:])
     chosen = base.method if base else default_method(method, data, kind) if isinstance(method, str) else method
     chosen, settings = with_changes(chosen, base.settings if base else DEFAULTS[kind], data.groups('train'), changes)
-    options = {**(input_settings(model, kind) if isinstance(model, str) else {}), **(dict(augment=base.augment if base else ('flip',)) if kind == 'pictures' else {}),
+    options = {**(input_settings(model, kind) if isinstance(model, str) else {}), **(dict(augment=base.augment if base else ('flip', 'crop')) if kind == 'pictures' else {}),
                **(dict(max_tokens=base.max_tokens) if base and base.max_tokens else {}), **{k: v for k, v in inputs.items() if v is not None}}
     return model, chosen, settings, options
 
