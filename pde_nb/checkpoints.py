@@ -75,7 +75,7 @@ def write_bytes(path, content: bytes):
         f.flush()
         os.fsync(f.fileno())
 
-# %% ../nbs/16_checkpoints.ipynb #ed1b55fe
+# %% ../nbs/16_checkpoints.ipynb #0cc778a4
 def load_state(
     path,
     kind: str,          # as it was saved
@@ -90,7 +90,7 @@ def load_state(
     except (SafetensorError, OSError, ValueError) as e: refuse(f"it is cut off, damaged or of another format ({e})")
     if head.get('pde_nb') != kind: refuse(f"it holds {'a ' + head['pde_nb'] if 'pde_nb' in head else 'something that this library did not write'}")
     if head.get('version') != str(VERSION): refuse(f"it has format version {head.get('version')}, and this library reads version {VERSION}")
-    if head.get('checksum') != str(_checksum(head['state'], tensors)): refuse("its checksum is wrong, so some of it was damaged")
+    if head.get('checksum') != str(_checksum(head.get('state', ''), tensors)): refuse("its checksum is wrong, so some of it was damaged")
     return unpack(json.loads(head['state']), tensors)
 
 # %% ../nbs/16_checkpoints.ipynb #fbec137d

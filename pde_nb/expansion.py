@@ -18,7 +18,7 @@ from jaxtyping import Int
 
 from .groups import Groups, balanced_counts, random_rank
 
-# %% ../nbs/04_expansion.ipynb #59e6a178
+# %% ../nbs/04_expansion.ipynb #c77310fa
 DRAWS = ('groups', 'uniform', 'replacement', 'listed')
 
 @dataclass(frozen=True)
@@ -35,6 +35,8 @@ class Schedule:
     redraw: str | None=None             # 'class': replace the warm-up set when the warm-up ends, see above
 
     def __post_init__(self):
+        for name in ('warmup_epochs', 'expand_by', 'expand_every', 'n_expansions', 'n_epochs', 'warmup_cap'): object.__setattr__(self, name, _whole(name, getattr(self, name)))
+        if self.expand_by is None or self.expand_every is None: raise ValueError(f"expand_by={self.expand_by}, expand_every={self.expand_every}: give whole numbers; n_expansions=0 for a warm-up alone.")
         sizes = self.expand_by if isinstance(self.expand_by, tuple) else (self.expand_by,)
         if any(m < 1 for m in sizes): _refuse('expand_by', self.expand_by, "every expansion adds at least 1 example")
         if self.expand_every < 1: _refuse('expand_every', self.expand_every, "train for at least 1 epoch after an expansion")
@@ -46,7 +48,16 @@ class Schedule:
         if self.draw not in DRAWS: _refuse('draw', self.draw, f"use one of {', '.join(DRAWS)}" + did_you_mean(self.draw, DRAWS))
         if self.redraw not in (None, 'class'): _refuse('redraw', self.redraw, "use None or 'class'")
 
-# %% ../nbs/04_expansion.ipynb #a2ec52aa
+# %% ../nbs/04_expansion.ipynb #ea60f8be
+def _whole(name, value):
+    "A whole number, a tuple of them, or None; a float or array scalar that is whole becomes an int."
+    if value is None: return None
+    if isinstance(value, (tuple, list)): return tuple(_whole(name, v) for v in value)
+    try: whole = int(value)
+    except (TypeError, ValueError, OverflowError): whole = None
+    if whole is None or isinstance(value, (str, bool)) or whole != value: _refuse(name, value, "give a whole number")
+    return whole
+
 def _refuse(name, value, why): raise ValueError(f"{name}={value!r}: {why}.")
 
 # %% ../nbs/04_expansion.ipynb #e61cfdef

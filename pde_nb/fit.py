@@ -4,11 +4,14 @@
 
 # %% auto #0
 __all__ = ['METHODS', 'PRESETS', 'DEFAULTS', 'EPOCHS', 'SMALLER', 'known', 'Preset', 'preset', 'default_method', 'with_changes',
-           'counts_to_plain', 'counts_from_plain', 'figures', 'Report', 'fingerprint', 'flat', 'claim', 'save_model',
-           'save_ledger', 'Fit', 'choose', 'weights_name', 'prepare', 'robust_fit', 'count_split', 'conclude',
-           'finished', 'evaluate_run', 'read_config']
+           'changed_schedule', 'counts_to_plain', 'counts_from_plain', 'figures', 'Report', 'fingerprint', 'flat',
+           'read_json', 'claim', 'save_model', 'save_split', 'save_ledger', 'Fit', 'choose', 'weights_name',
+           'source_for', 'regrouped', 'prepare', 'network', 'robust_fit', 'count_split', 'conclude', 'finished',
+           'load_finished', 'evaluate_run', 'read_config']
 
-# %% ../nbs/18_fit.ipynb #217e960f
+# %% ../nbs/18_fit.ipynb #0dc80a96
+import csv
+import inspect
 import json
 import warnings
 from dataclasses import asdict, dataclass, fields, replace
@@ -19,14 +22,14 @@ import torch
 from torch import nn
 
 from .checkpoints import write_bytes
-from .data import Data
+from .data import SPLITS, Data
 from .expansion import Schedule, did_you_mean
 from .group_dro import GroupDRO
-from .groups import Overlap, group_names
+from .groups import Overlap, balanced_counts, group_names, make_groups
 from .inputs import make_source
-from .methods import Method, describe
+from .methods import Method, describe, whole_number
 from .metrics import GroupCounts, averages, count_correct, group_report, wilson_interval, worst_interval
-from .models import SMALL, default_model, input_settings, make_model
+from .models import SMALL, SUFFIXES, check_output, default_model, input_settings, make_model, read_weights
 from .pde import PDE, default_schedule
 from .records import write_json, write_record, write_whole
 from .reweighting import Resampling, Reweighting
@@ -41,7 +44,7 @@ def known(name: str, table: dict, what: str):
     if name not in table: raise ValueError(f"{what} {name!r} is not known{did_you_mean(name, table)}; there are {', '.join(map(str, table))}.")
     return table[name]
 
-# %% ../nbs/18_fit.ipynb #b3eb8a96
+# %% ../nbs/18_fit.ipynb #a4628522
 @dataclass(frozen=True)
 class Preset:
     "Settings that are known for a data set."
@@ -50,6 +53,7 @@ class Preset:
     method: Method
     augment: tuple = ()
     max_tokens: int | None = None
+    train_by: tuple | None = None   # attributes that divide the training set; None: all
     source: str = ''       # LaTeX label of the paper, or 'released code'
     reaches: str = ''      # worst / average test accuracy there
 
@@ -60,20 +64,20 @@ _BIRDS = Schedule(140, 10, 10, n_expansions=16, n_epochs=300)
 _FACES = Schedule(16, 50, 10, n_expansions=4, n_epochs=50)
 _WORDS = Schedule(15, 300, 2, n_expansions=47, n_epochs=108, warmup_cap=150, empty='skip')
 
-# %% ../nbs/18_fit.ipynb #17cf8b45
+# %% ../nbs/18_fit.ipynb #e9dd8c15
 PRESETS = {
-    ('waterbirds', 'pde', 'paper'): Preset('resnet50', Settings(1e-2, 1e-2, 64), PDE(None, _BIRDS, .01), ('flip',), None, _APP, '90.3 / 92.4'),
-    ('waterbirds', 'pde', 'released'): Preset('resnet50', Settings(1e-2, 1e-2, 64), PDE(None, replace(_BIRDS, **_DRAWN), .01), ('flip',), None, 'released code'),
-    ('waterbirds', 'erm', 'paper'): Preset('resnet50', Settings(1e-3, 1e-4, 128), Method(300), (), None, 'tab:baselines', '70.0 / 97.1'),
-    ('waterbirds', 'group_dro', 'paper'): Preset('resnet50', Settings(1e-5, 1., 128), GroupDRO(300), (), None, 'tab:early-stop, tab:baselines', '86.7 / 93.2'),
-    ('celebA', 'pde', 'paper'): Preset('resnet50', Settings(1e-2, 1e-4, 128), PDE(None, _FACES, 1.), ('flip',), None, _APP, '91.0 / 92.0'),
-    ('celebA', 'pde', 'released'): Preset('resnet50', Settings(1e-2, 1e-4, 128), PDE(None, replace(_FACES, redraw='class', n_expansions=3, **_DRAWN), 1.), ('flip',), None, 'released code'),
-    ('celebA', 'erm', 'paper'): Preset('resnet50', Settings(1e-4, 1e-4, 128), Method(50), (), None, 'tab:baselines', '45.0 / 94.8'),
-    ('celebA', 'group_dro', 'paper'): Preset('resnet50', Settings(1e-5, .1, 128), GroupDRO(50), (), None, 'tab:early-stop-appendix, tab:baselines', '86.3 / 92.9'),
-    ('civilcomments', 'pde', 'paper'): Preset('distilbert-base-uncased', Settings(**_TEXT), PDE(None, _WORDS, 1.), (), 300, _APP, '71.5 / 86.3'),
-    ('civilcomments', 'pde', 'released'): Preset('distilbert-base-uncased', Settings(**_TEXT), PDE(None, replace(_WORDS, **_DRAWN), 1.), (), 300, 'released code'),
-    ('civilcomments', 'erm', 'paper'): Preset('distilbert-base-uncased', Settings(**_TEXT), Method(5), (), 300, 'tab:baselines', '58.2 / 92.2'),
-    ('civilcomments', 'group_dro', 'paper'): Preset('distilbert-base-uncased', Settings(**_TEXT), GroupDRO(5), (), 300, 'tab:early-stop-appendix-civil, tab:baselines', '69.4 / 89.6'),
+    ('waterbirds', 'pde', 'paper'): Preset('resnet50', Settings(1e-2, 1e-2, 64), PDE(None, _BIRDS, .01), ('flip',), None, None, _APP, '90.3 / 92.4'),
+    ('waterbirds', 'pde', 'released'): Preset('resnet50', Settings(1e-2, 1e-2, 64), PDE(None, replace(_BIRDS, **_DRAWN), .01), ('flip',), None, None, 'released code'),
+    ('waterbirds', 'erm', 'paper'): Preset('resnet50', Settings(1e-3, 1e-4, 128), Method(300), (), None, None, 'tab:baselines', '70.0 / 97.1'),
+    ('waterbirds', 'group_dro', 'paper'): Preset('resnet50', Settings(1e-5, 1., 128), GroupDRO(300), (), None, None, 'tab:early-stop, tab:baselines', '86.7 / 93.2'),
+    ('celebA', 'pde', 'paper'): Preset('resnet50', Settings(1e-2, 1e-4, 128), PDE(None, _FACES, 1.), ('flip',), None, None, _APP, '91.0 / 92.0'),
+    ('celebA', 'pde', 'released'): Preset('resnet50', Settings(1e-2, 1e-4, 128), PDE(None, replace(_FACES, redraw='class', n_expansions=3, **_DRAWN), 1.), ('flip',), None, None, 'released code'),
+    ('celebA', 'erm', 'paper'): Preset('resnet50', Settings(1e-4, 1e-4, 128), Method(50), (), None, None, 'tab:baselines', '45.0 / 94.8'),
+    ('celebA', 'group_dro', 'paper'): Preset('resnet50', Settings(1e-5, .1, 128), GroupDRO(50), (), None, None, 'tab:early-stop-appendix, tab:baselines', '86.3 / 92.9'),
+    ('civilcomments', 'pde', 'paper'): Preset('distilbert-base-uncased', Settings(**_TEXT), PDE(None, _WORDS, 1.), (), 300, None, _APP, '71.5 / 86.3'),
+    ('civilcomments', 'pde', 'released'): Preset('distilbert-base-uncased', Settings(**_TEXT), PDE(None, replace(_WORDS, **_DRAWN), 1.), (), 300, None, 'released code'),
+    ('civilcomments', 'erm', 'paper'): Preset('distilbert-base-uncased', Settings(**_TEXT), Method(5), (), 300, None, 'tab:baselines', '58.2 / 92.2'),
+    ('civilcomments', 'group_dro', 'paper'): Preset('distilbert-base-uncased', Settings(**_TEXT), GroupDRO(5), (), 300, ('black',), 'tab:early-stop-appendix-civil, tab:baselines', '69.4 / 89.6'),
 }
 
 # %% ../nbs/18_fit.ipynb #7b3daa97
@@ -84,7 +88,7 @@ def preset(dataset: str, method: str, variant: str) -> Preset:
     there = ', '.join(f"{v} for {m}" for d, m, v in PRESETS if d == dataset) or 'none'
     raise ValueError(f"there is no preset {variant!r} for method {method!r} on data {dataset!r} (there: {there}); leave the preset out and give settings, or take the plain defaults.")
 
-# %% ../nbs/18_fit.ipynb #f9b7db35
+# %% ../nbs/18_fit.ipynb #b658cb71
 DEFAULTS = {'pictures': Settings(1e-3, 1e-3, 64), 'pixels': Settings(1e-2, 1e-4, 64, eval_batch=256), 'features': Settings(1e-2, 1e-4, 128, eval_batch=1024), 'table': Settings(1e-2, 1e-4, 128, eval_batch=1024),
             'texts': Settings(5e-5, 1e-2, 16, 'adamw', clip=1.)}
 EPOCHS = {'pictures': 10, 'pixels': 10, 'features': 20, 'table': 20, 'texts': 4}          # for subsets, SMALLER times as many
@@ -100,15 +104,27 @@ def default_method(name: str, data: Data, kind: str) -> Method:
 def with_changes(method: Method, settings: Settings, groups, changes: dict) -> tuple[Method, Settings]:
     "Put each change where it belongs. Raises `ValueError` for a name that belongs nowhere."
     names = lambda x: [f.name for f in fields(x)]
-    schedule = (method.schedule or default_schedule(groups)) if isinstance(method, PDE) else None
-    for name, value in changes.items():
-        if name in names(settings): settings = replace(settings, **{name: value})
-        elif name != 'schedule' and name in names(method): method = replace(method, **{name: value})
-        elif schedule and name in names(schedule): schedule = replace(schedule, **{name: value})
-        else:
-            there = [*names(settings), *names(method), *(names(schedule) if schedule else [])]
-            raise ValueError(f"there is no setting {name!r} for method {method.name!r}{did_you_mean(name, there)}; there are {', '.join(there)}.")
-    return (replace(method, schedule=schedule) if schedule else method), settings
+    changes = {k: 'none' if v is None and k in ('by', 'lr_decay') else v for k, v in changes.items()}
+    in_schedule = [f.name for f in fields(Schedule)] if isinstance(method, PDE) else []
+    there = [*names(settings), *names(method), *in_schedule]
+    for name in changes:
+        if name not in there: raise ValueError(f"there is no setting {name!r} for method {method.name!r}{did_you_mean(name, there)}; there are {', '.join(there)}.")
+    pick = lambda some: {k: v for k, v in changes.items() if k in some}
+    settings, method = replace(settings, **pick(names(settings))), replace(method, **pick([n for n in names(method) if n not in names(settings)]))
+    if mine := pick(in_schedule): method = replace(method, schedule=changed_schedule(method.schedule, groups, mine))
+    return method, settings
+
+# %% ../nbs/18_fit.ipynb #c54da158
+def changed_schedule(schedule: Schedule | None, groups, changes: dict) -> Schedule:
+    "A schedule with some fields changed. The number of expansions of the plain one follows from what else is asked for."
+    base = schedule or default_schedule(groups)
+    if 'n_expansions' not in changes:
+        if isinstance(changes.get('expand_by'), (tuple, list)): changes = {**changes, 'n_expansions': None}
+        elif schedule is None and {'expand_by', 'warmup_cap'} & set(changes):
+            new = replace(base, **{**changes, 'n_expansions': 0})
+            left = len(groups) - int(balanced_counts(groups.counts, new.warmup_cap, 'skip').sum())
+            changes = {**changes, 'n_expansions': min(20, left // new.expand_by)}
+    return replace(base, **changes)
 
 # %% ../nbs/18_fit.ipynb #f71ab67a
 def counts_to_plain(c: GroupCounts) -> dict: return dict(names=list(c.names), correct=c.correct.tolist(), total=c.total.tolist(), n_correct=int(c.n_correct), n=int(c.n))
@@ -129,7 +145,7 @@ def figures(
     worst = dict(worst_group=counts.worst_accuracy, worst_group_name=counts.names[counts.worst], worst_group_low=low, worst_group_high=high)
     return dict(groups=groups, **worst, average=plain(means['raw']), adjusted_average=plain(means['adjusted']), group_mean=plain(means['group mean']))
 
-# %% ../nbs/18_fit.ipynb #2214ed10
+# %% ../nbs/18_fit.ipynb #2fd189dd
 @dataclass(frozen=True, eq=False)
 class Report:
     "What a run came to."
@@ -138,6 +154,9 @@ class Report:
     def counts(self, split: str='test') -> GroupCounts:
         "Right and all predictions per group. Raises `ValueError` for a split that was not evaluated."
         return counts_from_plain(known(split, self.record['splits'], 'split'))
+
+    @property
+    def splits(self) -> list[str]: return list(self.record['splits'])
 
     def figures(self, split: str='test') -> dict: return figures(self.counts(split), self.record['train_counts'])
 
@@ -150,7 +169,7 @@ class Report:
         for split in r['splits']: parts.append(f"\n{split}\n" + group_report(self.counts(split), r['train_counts']))
         return '\n'.join(parts)
 
-# %% ../nbs/18_fit.ipynb #3a280f78
+# %% ../nbs/18_fit.ipynb #2bfdaf70
 def fingerprint(model: nn.Module) -> str:
     "A short digest of all weights and buffers."
     import hashlib
@@ -164,32 +183,47 @@ def flat(d: dict, prefix: str='') -> dict:
     "Nested settings as one level, names joined by dots."
     return {k: v for name, x in d.items() for k, v in (flat(x, f'{prefix}{name}.') if isinstance(x, dict) else {f'{prefix}{name}': x}).items()}
 
+def read_json(path) -> dict:
+    "A dictionary from a file of a run. Raises `ValueError` when it is damaged."
+    try: found = json.loads(Path(path).read_text(encoding='utf-8'))
+    except ValueError: found = None
+    if not isinstance(found, dict): raise ValueError(f"{str(path)!r} is damaged; name another folder, or pass restart=True (--restart) to start anew there.")
+    return found
+
 def claim(folder: Path, config: dict, restart: bool=False):
     "Make the folder this run's own. Raises `ValueError` when another run's config is there, and names what differs."
     path = folder / 'config.json'
     if restart:
-        for name in ('checkpoint.safetensors', 'model.safetensors', 'record.json', 'ledger.csv', 'config.json'): (folder / name).unlink(missing_ok=True)
+        for name in ('checkpoint.safetensors', 'model.safetensors', 'record.json', 'ledger.csv', 'split.csv', 'config.json'): (folder / name).unlink(missing_ok=True)
     if not path.exists(): return write_json(path, config)
-    try: there = json.loads(path.read_text())
-    except ValueError: raise ValueError(f"{str(path)!r} is damaged; name another folder, or pass restart=True (--restart) to start anew here.") from None
+    there = read_json(path)
     old, new = flat(there), flat(json.loads(json.dumps(config)))
     differ = [f"{k} is {old.get(k)!r} there and {new.get(k)!r} here" for k in {**old, **new} if not k.startswith('opened') and old.get(k) != new.get(k)]
-    if differ: raise ValueError(f"{str(folder)!r} holds another run: {'; '.join(differ)}. Name another folder, or pass restart=True (--restart) to start anew here.")
+    own = " If only `start` differs, the module came with other initial weights: call torch.manual_seed before building it." if config.get('own_model') and any(d.startswith('start') for d in differ) else ''
+    if differ: raise ValueError(f"{str(folder)!r} holds another run: {'; '.join(differ)}.{own} Name another folder, or pass restart=True (--restart) to start anew here.")
 
-# %% ../nbs/18_fit.ipynb #103a86cc
+# %% ../nbs/18_fit.ipynb #0f45ce13
 def save_model(path, model: nn.Module):
     "The weights alone, under the model's own names, as a safetensors file that other programs read."
     from safetensors.torch import save
     weights = {name: t.detach().cpu().clone(memory_format=torch.contiguous_format) for name, t in model.state_dict().items()}
     write_whole(path, lambda temporary: write_bytes(temporary, save(weights, {'format': 'pt'})))
 
+def save_split(path, data: Data):
+    "The split of every row, as CSV."
+    words = np.array(['unused', *SPLITS])[data.split + 1]
+    write_whole(path, lambda temporary: Path(temporary).write_text('row,split\n' + ''.join(f'{i},{w}\n' for i, w in enumerate(words))))
+
 def save_ledger(path, run: Run):
     "Which row of the data entered when, as CSV; nothing where the method has no ledger."
-    table = run.method.ledger(len(run.curve)) if isinstance(run.method, PDE) else None
+    table = run.method.ledger(run.epoch + (run.step > 0))
     if table is None: return
     names = group_names(run.method.groups)
-    lines = ['row,group,stage,epoch', *(f'{run.train_rows[e.example]},{names[e.group]},{e.stage},{e.epoch}' for e in table)]
-    write_whole(path, lambda temporary: Path(temporary).write_text('\n'.join(lines) + '\n'))
+    def write(temporary):
+        with open(temporary, 'w', newline='', encoding='utf-8') as f:
+            rows = ((run.train_rows[e.example], names[e.group], e.stage, e.epoch) for e in table)
+            csv.writer(f).writerows([('row', 'group', 'stage', 'epoch'), *rows])
+    write_whole(path, write)
 
 # %% ../nbs/18_fit.ipynb #af5e2f78
 @dataclass(frozen=True, eq=False)
@@ -199,38 +233,72 @@ class Fit:
     report: Report
     run: Run | None      # None when the run was finished before
 
-# %% ../nbs/18_fit.ipynb #f22ea518
+# %% ../nbs/18_fit.ipynb #781435af
 def choose(model, data: Data, method, preset_name, changes: dict, inputs: dict) -> tuple:
     "Model, method, settings and options of the inputs: what was asked for, over a preset or the plain defaults."
+    if isinstance(method, type): method = method()
+    if not isinstance(method, (str, Method)): raise ValueError(f"method={method!r}; give one of {', '.join(METHODS)}, or a Method.")
     kind, word = data.inputs.kind, method if isinstance(method, str) else method.name
     base = preset(data.name, word, preset_name) if preset_name else None
+    if base and not isinstance(method, str): raise ValueError(f"preset={preset_name!r} brings its own {word!r} method; name the method by its word, or leave the preset out.")
     if model is None: model = base.model if base else default_model(kind, getattr(data.inputs, 'x', np.zeros(1)).shape[1:])
     chosen = base.method if base else default_method(method, data, kind) if isinstance(method, str) else method
     chosen, settings = with_changes(chosen, base.settings if base else DEFAULTS[kind], data.groups('train'), changes)
     options = {**(input_settings(model, kind) if isinstance(model, str) else {}), **(dict(augment=base.augment if base else ('flip', 'crop')) if kind == 'pictures' else {}),
-               **(dict(max_tokens=base.max_tokens) if base and base.max_tokens else {}), **{k: v for k, v in inputs.items() if v is not None}}
+               **(dict(max_tokens=base.max_tokens) if base and base.max_tokens else {}), **inputs}
     return model, chosen, settings, options
 
 def weights_name(model, weights) -> str:
     "Where the weights at the start are from: 'pretrained', the name of a file, 'none', or 'own'."
-    if not isinstance(model, str): return 'own'
+    if not isinstance(model, str) and Path(str(weights)).suffix not in SUFFIXES: return 'own'
     if weights is None or (weights == 'pretrained' and model in SMALL): return 'none'
     return Path(weights).name
 
-def prepare(model, data: Data, method='pde', *, preset=None, weights='pretrained', seed=0, device=None, changes=None, inputs=None, bar=True) -> tuple[Run, dict]:
+def source_for(data: Data, device: str, settings: Settings, options: dict, bar: bool):
+    "The source of the inputs. Raises `ValueError` for options that `make_source` does not have."
+    there = [n for n in inspect.signature(make_source).parameters if n not in ('data', 'device', 'channels_last', 'progress')]
+    for name in options:
+        if name not in there: raise ValueError(f"inputs has {name!r}{did_you_mean(name, there)}; it may have {', '.join(there)}.")
+    return make_source(data, device=device, channels_last=settings.channels_last, progress=bar, **options)
+
+def regrouped(data: Data, by) -> Data:
+    "The data with the training set divided by the label and some of the attributes. Raises `ValueError` for unknown ones."
+    if by is None: return data
+    for name in by: known(name, data.attributes, 'attribute')
+    label = data.train_groups.variables[0]
+    return replace(data, train_groups=make_groups(data.y, *(data.attributes[n] for n in by), names=(label, *by)))
+
+# %% ../nbs/18_fit.ipynb #8df536d3
+def prepare(model, data: Data, method='pde', *, preset=None, weights='pretrained', seed=0, device=None, train_by=None, changes=None, inputs=None, bar=True) -> tuple[Run, dict]:
     "A run that is ready to start, and its config. Nothing is written."
-    device = str(device or ('cuda' if torch.cuda.is_available() else 'cpu'))
+    if not isinstance(data, Data): raise ValueError(f"data is a {type(data).__name__}; make it with from_table, from_arrays, from_folder, from_hf or from_wilds.")
+    if isinstance(model, type): raise ValueError(f"model is the class {model.__name__}; give an object of it, {model.__name__}(…), or a name.")
+    device, seed, digest = str(device or ('cuda' if torch.cuda.is_available() else 'cpu')), whole_number('seed', seed, 0), data.digest
+    if isinstance(model, Path): model = str(model)
+    if isinstance(model, str) and Path(model).is_dir(): model = str(Path(model).absolute())
+    train_by = (train_by,) if isinstance(train_by, str) else train_by
+    if preset and train_by is None and isinstance(method, str) and (data.name, method, preset) in PRESETS: train_by = PRESETS[data.name, method, preset].train_by
+    data = regrouped(data, train_by)
     model, method, settings, options = choose(model, data, method, preset, changes or {}, inputs or {})
-    source = make_source(data, device=device, channels_last=settings.channels_last, progress=bar, **options)
-    net = make_model(model, n_classes=data.n_classes, kind=source.kind, shape=source.shape, weights=weights, seed=seed)
+    source = source_for(data, device, settings, options, bar)
+    net = network(model, data, source, weights, seed)
     run = Run(net, data, source, method, settings, seed)
-    simple = {k: v for k, v in options.items() if isinstance(v, (int, float, str, tuple, list)) and k != 'cache'}
-    config = dict(data=data.name, data_digest=data.digest, inputs=simple, inputs_digest=source.digest, model=model if isinstance(model, str) else type(model).__name__,
+    simple = {k: v for k, v in options.items() if isinstance(v, (int, float, str, tuple, list)) and k not in ('cache', 'workers')}
+    config = dict(data=data.name, data_digest=digest, train_by=train_by, inputs=simple, inputs_digest=source.digest, model=model if isinstance(model, str) else type(model).__name__,
                   own_model=not isinstance(model, str), weights=weights_name(model, weights), start=fingerprint(net), method=describe(run.method), settings=asdict(settings), seed=seed,
                   device=device, torch=torch.__version__)
-    return run, json.loads(json.dumps(config))
+    return run, json.loads(json.dumps(config, default=str))
 
-# %% ../nbs/18_fit.ipynb #82c5f5f6
+def network(model, data: Data, source, weights, seed: int) -> nn.Module:
+    "The network; one of the user's own is tried on two examples, and takes weights from a file only."
+    own = not isinstance(model, str)
+    if own and weights not in ('pretrained', 'none', None) and Path(str(weights)).suffix not in SUFFIXES:
+        raise ValueError(f"weights={weights!r}; a module of your own comes with its weights: give a file ({', '.join(SUFFIXES)}) to load into it, or leave this out.")
+    net = make_model(model, n_classes=data.n_classes, kind=source.kind, shape=source.shape, weights=weights, seed=seed)
+    if own: check_output(net.to(source.device), source.batch(data.rows('train')[:2]), data.n_classes)
+    return net
+
+# %% ../nbs/18_fit.ipynb #fb531678
 def robust_fit(
     model,                       # a name, an nn.Module that takes what the source gives, or None: by the kind of input
     data: Data,
@@ -244,6 +312,7 @@ def robust_fit(
     restart: bool=False,         # throw away what the folder holds
     checkpoint_every: float=30., # seconds
     bar: bool=True,
+    train_by=None,               # names of the attributes that divide the training set; None: all
     inputs: dict | None=None,    # options of `make_source`: size, augment, max_tokens, cache, …
     opened: dict | None=None,    # how the data was opened, for the record
     began=lambda run, config: None,   # called before training
@@ -252,22 +321,25 @@ def robust_fit(
     "Train, select by worst-group accuracy on validation, evaluate the test set once. Raises `ValueError` for input that cannot be used, with the remedy."
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter('always')
-        run, config = prepare(model, data, method, preset=preset, weights=weights, seed=seed, device=device, changes=changes, inputs=inputs, bar=bar)
+        run, config = prepare(model, data, method, preset=preset, weights=weights, seed=seed, device=device, train_by=train_by, changes=changes, inputs=inputs, bar=bar)
     began(run, config)
     notes = list(dict.fromkeys([*data.notes, *getattr(run.source, 'notes', ()), *(str(w.message) for w in heard if issubclass(w.category, UserWarning))]))
     if out is None: return Fit(run.model, conclude(train(run, bar=bar), config, notes), run)
     with Keeper(out, checkpoint_every) as keeper:
         claim(keeper.folder, dict(config, opened=opened), restart)
-        if (keeper.folder / 'record.json').exists() and (keeper.folder / 'model.safetensors').exists(): return finished(run, keeper.folder)
+        if (keeper.folder / 'record.json').exists() and (keeper.folder / 'model.safetensors').exists():
+            keeper.path.unlink(missing_ok=True)              # a kill may have come between the record and this
+            return finished(run, keeper.folder)
         keeper.load(run)
         report = conclude(train(run, keeper, bar), config, notes)
         save_model(keeper.folder / 'model.safetensors', run.model)
         save_ledger(keeper.folder / 'ledger.csv', run)
+        save_split(keeper.folder / 'split.csv', data)
         write_record(keeper.folder, **report.record)
         keeper.path.unlink(missing_ok=True)
     return Fit(run.model, report, run)
 
-# %% ../nbs/18_fit.ipynb #39ff335c
+# %% ../nbs/18_fit.ipynb #4c94baee
 def count_split(run: Run, split: str) -> GroupCounts:
     "Right predictions of the run's model per evaluation group of a split."
     rows = run.data.rows(split)
@@ -275,38 +347,44 @@ def count_split(run: Run, split: str) -> GroupCounts:
 
 def conclude(run: Run, config: dict, notes: list[str]) -> Report:
     "Evaluate the selected model on validation in full and on the test set, once."
-    splits = {s: counts_to_plain(count_split(run, s)) for s in ('val', 'test') if len(run.data.rows(s))}
+    splits = {s: counts_to_plain(count_split(run, s)) for s in ('val', 'test') if run.data.evaluation(s).counts.any()}
+    if len(run.data.rows('test')) and 'test' not in splits: notes = [*notes, "no test example belongs to an evaluation group; there is nothing to report on"]
     return Report(dict(config=config, notes=notes, best_epoch=run.best_epoch, stopped=run.stopped, seconds=round(run.seconds, 1), n_train=len(run.train_rows),
                        train_counts=None if isinstance(run.data.eval_groups, Overlap) else run.data.evaluation('train').counts.tolist(), splits=splits, curve=run.curve))
 
 def finished(run: Run, folder: Path) -> Fit:
     "What a run that is done left in its folder."
-    from safetensors.torch import load_file
-    run.model.load_state_dict(load_file(folder / 'model.safetensors'))
-    return Fit(run.model, Report(json.loads((folder / 'record.json').read_text())), None)
+    load_finished(run.model, folder)
+    return Fit(run.model, Report(read_json(folder / 'record.json')), None)
 
-# %% ../nbs/18_fit.ipynb #17839e74
+def load_finished(model: nn.Module, folder: Path):
+    "Load the selected weights, in evaluation mode. Raises `ValueError` when they are damaged or of another model."
+    path = folder / 'model.safetensors'
+    try: model.load_state_dict(read_weights(path))
+    except RuntimeError as e: raise ValueError(f"the weights in {str(path)!r} do not fit the model: {e}") from None
+    model.eval()
+
+# %% ../nbs/18_fit.ipynb #41e96062
 def evaluate_run(
     folder,                # of a finished run
     data: Data,            # the data set that it was trained on
     split: str='test',
     model=None,            # needed where the run had a model of the user's own
     device=None,
+    inputs: dict | None=None,   # options of `make_source` that the config cannot hold: a tokenizer object, a cache
 ) -> GroupCounts:
     "Evaluate the weights in a run folder. Raises `ValueError` for an unfinished run, other data, or a model that cannot be rebuilt."
-    from safetensors.torch import load_file
     folder = Path(folder)
     config = read_config(folder)
     if config['data_digest'] != data.digest: raise ValueError(f"the run in {str(folder)!r} is of other data: fingerprint {config['data_digest']}, not {data.digest}. Labels, split, groups or inputs differ.")
-    if not len(data.rows(split)): raise ValueError(f"the data has no {split} split.")
+    if not data.evaluation(split).counts.any(): raise ValueError(f"the data has no {split} split with examples in a group; there are {', '.join(s for s in SPLITS if len(data.rows(s)))}.")
     if config['own_model'] and model is None: raise ValueError(f"the run's model is a {config['model']} of your own; pass it as model=….")
-    inputs = {k: tuple(v) if isinstance(v, list) else v for k, v in config['inputs'].items()}
+    inputs = {**{k: tuple(v) if isinstance(v, list) else v for k, v in config['inputs'].items()}, **(inputs or {})}
     with warnings.catch_warnings():
         warnings.simplefilter('ignore', UserWarning)
         run, _ = prepare(model if model is not None else config['model'], data, Method(1), weights=None, device=device, inputs=inputs,
                          changes={k: config['settings'][k] for k in ('eval_batch', 'bf16', 'channels_last')}, bar=False)
-    try: run.model.load_state_dict(load_file(folder / 'model.safetensors'))
-    except RuntimeError as e: raise ValueError(f"the weights in {str(folder)!r} do not fit the model: {e}") from None
+    load_finished(run.model, folder)
     return count_split(run, split)
 
 def read_config(folder) -> dict:
@@ -314,4 +392,4 @@ def read_config(folder) -> dict:
     for name in ('config.json', 'record.json', 'model.safetensors'):
         if not (Path(folder) / name).exists():
             raise ValueError(f"{str(folder)!r} is not the folder of a finished run: it has no {name}." + (" Give the command of the run again: it goes on from the checkpoint." if (Path(folder) / 'checkpoint.safetensors').exists() else ''))
-    return json.loads((Path(folder) / 'config.json').read_text())
+    return read_json(Path(folder) / 'config.json')

@@ -5,14 +5,14 @@
 # %% auto #0
 __all__ = ['batch_group_losses', 'GroupDRO']
 
-# %% ../nbs/14_group_dro.ipynb #ff29652e
+# %% ../nbs/14_group_dro.ipynb #9ef8f637
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from .methods import Method, balanced_draw, coarse, epoch_rng
+from .methods import Method, balanced_draw, coarse, epoch_rng, number
 
 # %% ../nbs/14_group_dro.ipynb #7b163b21
 def batch_group_losses(
@@ -57,10 +57,10 @@ class GroupDRO(Method):
     def state_dict(self): return {'q': self.q}
     def load_state_dict(self, state): self.q = state['q']
 
-# %% ../nbs/14_group_dro.ipynb #3e07a4de
+# %% ../nbs/14_group_dro.ipynb #b44bd7c3
 def _check(dro):
     "Refuse settings out of range."
     if dro.by not in ('group', 'class', 'none'): raise ValueError(f"by={dro.by!r}; draw by 'group', 'class' or 'none'.")
-    if dro.eta <= 0: raise ValueError(f"eta={dro.eta}; the weights need a step size above 0.")
-    if dro.adjustment < 0: raise ValueError(f"adjustment={dro.adjustment}; C is at least 0.")
+    number('eta', dro.eta, 0, above=True)
+    number('adjustment', dro.adjustment, 0)
     if dro.absent not in ('adjust', 'keep'): raise ValueError(f"absent={dro.absent!r}; use 'adjust' or 'keep'.")

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['SMALL_GROUP', 'default_schedule', 'PDE']
 
-# %% ../nbs/14_pde.ipynb #acf5f7ef
+# %% ../nbs/14_pde.ipynb #11986a13
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -14,7 +14,7 @@ from fastcore.basics import patch
 from .expansion import Schedule, expansion_plan, last_epoch, stage_of_epoch
 from .expansion import ledger as plan_ledger
 from .groups import Groups, balanced_counts
-from .methods import Method
+from .methods import Method, number, whole_number
 
 # %% ../nbs/14_pde.ipynb #d0183b44
 SMALL_GROUP = 16
@@ -28,7 +28,7 @@ def default_schedule(
     step = max((groups.counts > 0).sum(), round(warm / 10))
     return Schedule(warmup_epochs=40, expand_by=int(step), expand_every=2, n_expansions=int(min(20, (len(groups) - warm) // step)), warmup_cap=cap, empty='skip')
 
-# %% ../nbs/14_pde.ipynb #b8435f2b
+# %% ../nbs/14_pde.ipynb #44a239cf
 @dataclass
 class PDE(Method):
     "Progressive data expansion. Raises `ValueError` for a schedule that does not fit the groups."
@@ -40,8 +40,8 @@ class PDE(Method):
     warmup_end = None                      # first epoch after the warm-up, when a run decides it
 
     def begin(self, groups, seed):
-        if self.expansion_lr <= 0: raise ValueError(f"expansion_lr={self.expansion_lr}; the factor on the learning rate is above 0 (1 leaves it as it is).")
-        if self.epochs is not None and self.epochs < 1: raise ValueError(f"epochs={self.epochs}; train for at least 1 epoch.")
+        number('expansion_lr', self.expansion_lr, 0, above=True)
+        if self.epochs is not None: whole_number('epochs', self.epochs, 1)
         mine = replace(self, schedule=self.schedule or default_schedule(groups))
         mine.groups, mine.seed = groups, seed
         mine.setup()
@@ -51,6 +51,8 @@ class PDE(Method):
         self.plan = expansion_plan(self.groups, self.schedule, self.seed)
         if self.schedule.warmup_epochs is None and type(self).after_epoch is Method.after_epoch:
             raise ValueError("warmup_epochs=None leaves the end of the warm-up open, and nothing in this method ends it; give a number of epochs.")
+
+        if self.epochs and (end := last_epoch(self.plan)) and self.epochs > end: raise ValueError(f"epochs={self.epochs}, and the schedule ends after {end}; raise n_expansions or expand_every to train longer.")
 
     def stage(self, epoch): return stage_of_epoch(self.plan, epoch, self.warmup_end)
     def active(self, epoch): return self.plan.active(self.stage(epoch))

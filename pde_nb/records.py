@@ -49,7 +49,7 @@ def _revision():
         return git('rev-parse', '--short', 'HEAD').stdout.strip() + '+' * bool(git('status', '--porcelain', '-uno').stdout.strip())
     except (OSError, subprocess.TimeoutExpired): return None
 
-# %% ../nbs/15_records.ipynb #0d413af1
+# %% ../nbs/15_records.ipynb #d0b7ba6e
 def writable_folder(path) -> Path:
     "The folder, made if needed. Raises `ValueError` when nothing can be written there."
     path = Path(path)
@@ -67,6 +67,7 @@ def write_whole(path, write):
     temporary = path.with_name(f'.{path.stem}-{os.getpid()}{path.suffix}')
     try:
         write(temporary)
+        with open(temporary, 'r+b') as f: os.fsync(f.fileno())           # on the disk before it takes the place of the old one
         os.replace(temporary, path)
     except OSError as e: raise ValueError(f"cannot write {str(path)!r} ({e.strerror or e}); name another place.") from None
     finally: temporary.unlink(missing_ok=True)

@@ -5,15 +5,15 @@
 # %% auto #0
 __all__ = ['Subsample']
 
-# %% ../nbs/14_subsample.ipynb #d6dafffc
+# %% ../nbs/14_subsample.ipynb #611d41bd
 from dataclasses import dataclass
 
 import numpy as np
 
 from .groups import balanced_subset
-from .methods import Method, coarse
+from .methods import Method, coarse, whole_number
 
-# %% ../nbs/14_subsample.ipynb #ffb5544d
+# %% ../nbs/14_subsample.ipynb #037cb239
 @dataclass
 class Subsample(Method):
     "Train on a balanced subset. Raises `ValueError` for an empty group unless `empty='skip'`."
@@ -24,6 +24,7 @@ class Subsample(Method):
     name = 'subsample'
 
     def setup(self):
+        if self.cap is not None: whole_number('cap', self.cap, 1)
         rng, groups = np.random.default_rng([self.seed]), coarse(self.groups, self.by)
         self.subset = balanced_subset(groups, rng, self.cap, self.empty)
 

@@ -6,14 +6,19 @@
 __all__ = ['PLACE', 'Settings', 'make_optimiser', 'keep_memory', 'Run', 'NotFinite', 'predict', 'train', 'own_randomness',
            'random_state', 'set_random_state', 'progress', 'Keeper', 'hold']
 
-# %% ../nbs/17_train.ipynb #a0fc8722
+# %% ../nbs/17_train.ipynb #f4cc507b
 import ctypes
+import errno
+import hashlib
+import json
+import random
 import signal
 import sys
 import threading
 import time
+import warnings
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -27,12 +32,12 @@ from .checkpoints import load_state, save_state, sweep
 from .data import Data
 from .expansion import did_you_mean
 from .inputs import Source, batches
-from .methods import Method, epoch_rng
+from .methods import Method, describe, epoch_rng, number, whole_number
 from .models import no_decay
 from .records import writable_folder
 from .selection import look
 
-# %% ../nbs/17_train.ipynb #ee8e4a58
+# %% ../nbs/17_train.ipynb #3351dcb0
 @dataclass(frozen=True)
 class Settings:
     "How to train. Raises `ValueError` for a value outside its range."
@@ -45,7 +50,7 @@ class Settings:
     lr_decay: str = 'none'         # 'linear': to zero over all epochs, within a factor that the method sets
     evaluate: str = 'pruned'       # 'full': count every group after every epoch, for curves
     eval_batch: int = 64           # predictions at a time; small batches stop an evaluation sooner
-    patience: int | None = None    # stop after so many epochs without a better worst group
+    patience: int | None = None    # stop after so many epochs of a stage without a better worst group; not in PDE's warm-up
     bf16: bool = False             # autocast to bfloat16
     channels_last: bool = False
     compile: bool = False          # torch.compile
@@ -54,10 +59,15 @@ class Settings:
         words = dict(optimiser=('sgd', 'adamw'), lr_decay=('none', 'linear'), evaluate=('pruned', 'full'))
         for name, known in words.items():
             if (v := getattr(self, name)) not in known: raise ValueError(f"{name}={v!r}: use one of {', '.join(known)}{did_you_mean(v, known)}.")
-        ranges = dict(lr=self.lr > 0, weight_decay=self.weight_decay >= 0, batch_size=self.batch_size >= 1, momentum=0 <= self.momentum < 1,
-                      clip=self.clip is None or self.clip > 0, eval_batch=self.eval_batch >= 1, patience=self.patience is None or self.patience >= 1)
-        for name, good in ranges.items():
-            if not good: raise ValueError(f"{name}={getattr(self, name)}: out of range; see the comments of Settings for what it may be.")
+        put = lambda name, v: object.__setattr__(self, name, v)
+        put('lr', number('lr', self.lr, 0, above=True))
+        for name in ('weight_decay', 'momentum'): put(name, number(name, getattr(self, name), 0))
+        for name in ('batch_size', 'eval_batch', 'patience'):
+            if name != 'patience' or self.patience is not None: put(name, whole_number(name, getattr(self, name), 1))
+        if self.clip is not None: put('clip', number('clip', self.clip, 0, above=True))
+        if self.momentum >= 1: raise ValueError(f"momentum={self.momentum}; give a number below 1.")
+        for name in ('bf16', 'channels_last', 'compile'):
+            if not isinstance(getattr(self, name), bool): raise ValueError(f"{name}={getattr(self, name)!r}; give true or false.")
 
 # %% ../nbs/17_train.ipynb #fcfc8141
 def make_optimiser(model: nn.Module, settings: Settings) -> torch.optim.Optimizer:
@@ -75,7 +85,7 @@ def keep_memory() -> bool:
     M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3
     return all([mallopt(M_MMAP_THRESHOLD, 1 << 30), mallopt(M_TRIM_THRESHOLD, (1 << 31) - 1), mallopt(M_TOP_PAD, 1 << 26)])
 
-# %% ../nbs/17_train.ipynb #4bbfefa3
+# %% ../nbs/17_train.ipynb #4c45bdd4
 class Run:
     "A training run: what it is, where it is, and the best so far."
     def __init__(self, model: nn.Module, data: Data, source: Source, method: Method, settings: Settings | None=None, seed: int=0):
@@ -86,7 +96,9 @@ class Run:
         self.method = method.begin(data.groups('train'), seed)
         self.train_rows, self.val_rows = data.rows('train'), data.rows('val')
         self.val_groups = data.evaluation('val')
-        if len(self.val_rows) == 0: raise ValueError("there are no validation examples, and the best epoch is chosen on them; give some rows the split 'val'.")
+        if not self.val_groups.counts.any(): raise ValueError("no validation example belongs to an evaluation group, and the best epoch is chosen on them; give some rows the split 'val'.")
+        if not any(p.requires_grad for p in model.parameters()): raise ValueError(f"all parameters of the {type(model).__name__} are frozen; there is nothing to train.")
+        if self.method.finished(0): raise ValueError("the schedule has no epoch at all; give warmup_epochs, n_expansions or n_epochs above 0.")
         self.model.to(self.device, memory_format=torch.channels_last if s.channels_last else torch.preserve_format)
         self.optimiser = make_optimiser(model, s)
         self.forward = torch.compile(model) if s.compile else model
@@ -147,8 +159,8 @@ def train_step(self: Run, rows: np.ndarray, left: int):
     self.loss_sum += losses.detach().sum().item()
     self.step, self.seen = self.step + 1, self.seen + len(rows)
 
-# %% ../nbs/17_train.ipynb #43ee56e7
-@torch.inference_mode()
+# %% ../nbs/17_train.ipynb #07fec6a6
+@torch.no_grad()
 def predict(
     model: nn.Module,
     source: Source,
@@ -183,24 +195,31 @@ def end_epoch(self: Run):
     self.method.after_epoch(self.epoch, k / n)
     self.epoch, self.step, self.loss_sum = self.epoch + 1, 0, 0.
 
-# %% ../nbs/17_train.ipynb #8ea695db
+# %% ../nbs/17_train.ipynb #76d07c01
 @patch(as_prop=True)
 def best_epoch(self: Run) -> int | None: return next((c['epoch'] for c in reversed(self.curve) if c['best']), None)
+
+@patch
+def _warming(self: Run) -> bool:
+    "Whether an expansion is still to come after a warm-up."
+    return self.method.stage(self.epoch) == 0 and self.n_epochs is not None and self.method.stage(self.n_epochs - 1) > 0
 
 @patch(as_prop=True)
 def finished(self: Run) -> bool:
     "Whether the method has had its epochs, patience is at its end, or something was not finite."
-    waited = self.curve and self.settings.patience and self.epoch - 1 - self.best_epoch >= self.settings.patience
+    stages = [c['stage'] for c in self.curve]
+    since = max(self.best_epoch, stages.index(stages[-1])) if self.curve else 0      # an expansion gets its time
+    waited = self.curve and self.settings.patience and not self._warming() and self.epoch - 1 - since >= self.settings.patience
     if waited and not self.stopped: self.stopped = f"no better worst group in {self.settings.patience} epochs"
     return bool(self.stopped) or self.method.finished(self.epoch)
 
-# %% ../nbs/17_train.ipynb #71655eef
+# %% ../nbs/17_train.ipynb #a55d94e4
 def train(
     run: Run,
     keeper=None,          # a `Keeper` that writes checkpoints, or nothing
     bar: bool=True,       # show progress on standard error
 ) -> Run:
-    "Train to the end, then put the best weights into the model. Raises `ValueError` when no epoch was ever evaluated."
+    "Train to the end, then put the best weights into the model, in evaluation mode. Raises `ValueError` when no epoch was ever evaluated."
     keep = keeper or (lambda run, force=False: None)
     with own_randomness(run), progress(run, bar) as show:
         try:
@@ -217,53 +236,67 @@ def train(
         keep(run, force=True)
     if run.best_weights is None: raise ValueError(f"no model to return: {run.stopped} before the first epoch was over. Lower the learning rate, or clip the gradient.")
     run.model.load_state_dict(run.best_weights)
+    run.model.eval()
     return run
 
-# %% ../nbs/17_train.ipynb #85e39c3b
+# %% ../nbs/17_train.ipynb #0723551b
 @contextmanager
 def own_randomness(run: Run):
-    "Inside, torch's generators are the run's own; outside they are as they were."
-    devices = [run.device] if run.device.type == 'cuda' else []
-    with torch.random.fork_rng(devices):
-        if getattr(run, 'random_state', None) is None: torch.manual_seed(run.seed)
-        else: set_random_state(run.random_state, run.device)
-        yield
+    "Inside, the generators of torch, numpy and Python are the run's own; outside they are as they were."
+    before = random_state(run.device)
+    if getattr(run, 'random_state', None) is not None: set_random_state(run.random_state, run.device)
+    else:
+        torch.manual_seed(run.seed)
+        np.random.seed(run.seed % 2**32)
+        random.seed(run.seed)
+    try: yield
+    finally: set_random_state(before, run.device)
 
 def random_state(device: torch.device) -> dict:
-    "The state of torch's generators."
-    return dict(cpu=torch.get_rng_state(), **({'cuda': torch.cuda.get_rng_state(device)} if device.type == 'cuda' else {}))
+    "The states of the generators of torch, numpy and Python."
+    return dict(cpu=torch.get_rng_state(), numpy=np.random.get_state(), python=random.getstate(), **({'cuda': torch.cuda.get_rng_state(device)} if device.type == 'cuda' else {}))
 
 def set_random_state(state: dict, device: torch.device):
     "Put back what `random_state` returned."
     torch.set_rng_state(state['cpu'])
+    np.random.set_state(state['numpy'])
+    random.setstate(state['python'])
     if device.type == 'cuda': torch.cuda.set_rng_state(state['cuda'], device)
 
-# %% ../nbs/17_train.ipynb #6fb4cd58
+# %% ../nbs/17_train.ipynb #d136c842
 @contextmanager
 def progress(run: Run, on: bool):
     "A bar in epochs; what it yields is called after each step with the number of steps that are left in the epoch."
-    form = '{desc} {percentage:3.0f}%|{bar:20}| {postfix} [{elapsed}<{remaining}]' if run.n_epochs else '{desc} {postfix} [{elapsed}]'
+    form = '{percentage:3.0f}%|{bar:16}| {desc} [{elapsed}<{remaining}]' if run.n_epochs else '{desc} [{elapsed}]'
     start = time.monotonic() - run.seconds
     with tqdm(total=run.n_epochs, initial=run.epoch, desc=run.method.name, bar_format=form, file=sys.stderr, disable=None if on else True) as bar:
         def show(left):
             run.seconds, bar.n = time.monotonic() - start, run.epoch + run.step / (run.step + left)
             worst = f"{'' if run.curve[-1]['exact'] else '≤ '}{100 * run.curve[-1]['worst']:.1f} %, best {100 * run.best[0] / run.best[1]:.1f} %" if run.curve else '–'
-            bar.set_postfix_str(f"epoch {run.epoch}, active {len(run.method.active(run.epoch)):,}, worst group {worst}", refresh=False)
+            bar.set_description_str(f"{run.method.name}: epoch {run.epoch}, active {len(run.method.active(run.epoch)):,}, worst group {worst}", refresh=False)
             bar.update(0)
         yield show
 
-# %% ../nbs/17_train.ipynb #9bbb1d05
+# %% ../nbs/17_train.ipynb #d9d5ba22
+@patch(as_prop=True)
+def identity(self: Run) -> str:
+    "What a checkpoint must agree with, in one number: data, inputs, method, settings and seed."
+    parts = [self.data.digest, self.source.digest, describe(self.method), asdict(self.settings), self.seed]
+    return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()[:16]
+
 PLACE = ('epoch', 'step', 'seen', 'loss_sum', 'seconds', 'stopped', 'best', 'best_weights', 'right', 'curve')
 
 @patch
 def state_dict(self: Run) -> dict:
     "All that is needed to go on. Take it after a step."
-    return dict(model=self.model.state_dict(), optimiser=self.optimiser.state_dict(), method=self.method.state_dict(),
+    return dict(identity=self.identity, model=self.model.state_dict(), optimiser=self.optimiser.state_dict(), method=self.method.state_dict(),
                 random=random_state(self.device), place={name: getattr(self, name) for name in PLACE})
 
 @patch
 def load_state_dict(self: Run, state: dict):
     "Go on from a state. Raises `ValueError` when it belongs to a run with another model or method."
+    there = state.get('identity') if isinstance(state, dict) else None
+    if there != self.identity: raise ValueError(f"the state belongs to another run ({there}, this one is {self.identity}): data, inputs, method, settings or seed differ. Name another folder, or start anew.")
     try:
         self.model.load_state_dict(state['model'])
         self.optimiser.load_state_dict(state['optimiser'])
@@ -298,7 +331,7 @@ class Keeper:
         run.load_state_dict(load_state(self.path, 'checkpoint'))
         return True
 
-# %% ../nbs/17_train.ipynb #f7266f29
+# %% ../nbs/17_train.ipynb #73be8364
 @patch
 def __enter__(self: Keeper):
     self.lock, self.before = hold(self.folder), {}
@@ -322,7 +355,10 @@ def hold(folder):
         import fcntl
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except ImportError: pass                          # no such locks on this system
-    except OSError:
+    except OSError as e:
+        if e.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+            warnings.warn(f"the file system of {str(folder)!r} has no locks ({e.strerror}); take care that no two runs write there.")
+            return lock
         lock.close()
         raise ValueError(f"another process is writing to {str(folder)!r}; wait for it, or name another folder.") from None
     return lock

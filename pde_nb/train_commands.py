@@ -6,11 +6,12 @@
 __all__ = ['OPENED', 'open_data', 'open_arrays', 'setting_names', 'value', 'train_parser', 'plan_text', 'output', 'opened_with',
            'guarded', 'pde_train', 'eval_parser', 'pde_eval']
 
-# %% ../nbs/31_train_commands.ipynb #4fa632ac
+# %% ../nbs/31_train_commands.ipynb #108569fc
 import argparse
 import json
 import sys
 import warnings
+import zipfile
 from dataclasses import MISSING, fields
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from .metrics import group_report
 from .records import json_text, writable_folder, write_whole
 from .train import Settings
 
-# %% ../nbs/31_train_commands.ipynb #361b5943
+# %% ../nbs/31_train_commands.ipynb #6185c30e
 def open_data(
     data: str,            # 'waterbirds', 'celebA', 'civilcomments'; a .csv, .tsv, .parquet or .npz file; a folder of pictures
     root=None,            # of a benchmark, or of the pictures that a table names
@@ -35,6 +36,7 @@ def open_data(
     "Data from what a command line can say. Raises `ValueError` for what is missing or unknown."
     columns = {k: v for k, v in columns.items() if v is not None}
     if data in READERS:
+        _unused(data, label=label, attribute=attribute, split=split, **columns)
         if root is None: raise ValueError(f"--data {data} needs --root, the folder that holds the data set's own folder.")
         return READERS[data](root)
     path = Path(data)
@@ -42,28 +44,36 @@ def open_data(
         raise ValueError(f"--data {data!r} is no file or folder, and no benchmark{did_you_mean(data, READERS)}; the benchmarks are {', '.join(READERS)}.")
     for name, value in (('label', label), ('attribute', attribute)):
         if not value: raise ValueError(f"--{name} is missing: which column of {path.name} holds the {name}?" + _columns_hint(path))
-    if path.suffix == '.npz': return open_arrays(path, label, attribute, split or 'split')
+    if path.suffix == '.npz':
+        _unused(path.name, root=root, **columns)
+        return open_arrays(path, label, attribute, split or 'split')
     keep = {'split': split} if split else {}
     if path.is_dir(): return from_folder(path, label, attribute, **keep, **columns)
     return from_table(path, label, attribute, **keep, **columns, **({'root': root} if root else {}))
 
-# %% ../nbs/31_train_commands.ipynb #24e1a7f2
+# %% ../nbs/31_train_commands.ipynb #b8c7e6ca
+def _unused(what, **options):
+    "Refuse options that mean nothing for this data."
+    given = [k for k, v in options.items() if v is not None]
+    if given: raise ValueError(f"--{given[0]} means nothing for --data {what}; leave it out.")
+
 def _columns_hint(path):
     "The columns of a text table, for an error message."
     if path.suffix not in ('.csv', '.tsv'): return ''
     with open(path, encoding='utf-8', errors='replace') as f: head = f.readline().strip()
     return f" Its first line is: {head[:300]}"
 
-# %% ../nbs/31_train_commands.ipynb #2e01e33a
+# %% ../nbs/31_train_commands.ipynb #42e0b3a1
 def open_arrays(path, label: str, attribute: list[str], split: str) -> Data:
     "Data from an .npz file whose inputs are called x. Raises `ValueError` for names that it does not have."
     try: z = np.load(path, allow_pickle=False)
-    except (ValueError, OSError) as e: raise ValueError(f"{str(path)!r} cannot be read as .npz ({e}).") from None
+    except (ValueError, OSError, zipfile.BadZipFile) as e: raise ValueError(f"{str(path)!r} cannot be read as .npz ({e}).") from None
+    if not hasattr(z, 'files'): raise ValueError(f"{str(path)!r} holds one array, not several by name; write it with numpy.savez(path, x=…, {label}=…).")
     for name in ('x', label, *attribute):
         if name not in z: raise ValueError(f"{str(path)!r} has no array {name!r}{did_you_mean(name, z.files)}; it has {', '.join(z.files)}.")
     return from_arrays(z['x'], z[label], {a: z[a] for a in attribute}, z[split] if split in z else None, label=label, name=path.stem)
 
-# %% ../nbs/31_train_commands.ipynb #96a69d80
+# %% ../nbs/31_train_commands.ipynb #02fd4c91
 def setting_names() -> list[str]:
     "The fields that can be given as options."
     known = [f.name for c in (Settings, *METHODS.values(), Schedule) for f in fields(c) if f.name != 'schedule']
@@ -71,14 +81,14 @@ def setting_names() -> list[str]:
 
 def value(text: str):
     "A value from the command line: a number, true or false, none, a list, or a word."
-    words = {'true': True, 'false': False, 'none': None}
+    words = {'true': True, 'yes': True, 'on': True, 'false': False, 'no': False, 'off': False, 'none': None}
     if text.lower() in words: return words[text.lower()]
     for kind in (int, float):
         try: return kind(text)
         except ValueError: pass
     return tuple(map(value, text.split(','))) if ',' in text else text
 
-# %% ../nbs/31_train_commands.ipynb #cf1a19e0
+# %% ../nbs/31_train_commands.ipynb #c4e81965
 def train_parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser('pde_train', description="Train a model that works on every group, and report the accuracy of each. An unfinished run in the same folder goes on where it was.")
     a = p.add_argument
@@ -86,6 +96,7 @@ def train_parser() -> argparse.ArgumentParser:
     a('--root', help='folder of a benchmark, or of the pictures that a table names')
     a('--label', help='column of the label')
     a('--attribute', nargs='+', help='column or columns that may be spurious')
+    a('--train-by', nargs='+', metavar='COLUMN', help='attributes that divide the training set; default all')
     a('--split', help="column with train, val and test; default 'split' when it is there, else a split is made")
     a('--text', nargs='+', metavar='COLUMN', help='column of text, or two for pairs')
     a('--image', metavar='COLUMN', help='column of picture names')
@@ -110,7 +121,7 @@ def train_parser() -> argparse.ArgumentParser:
     for name in setting_names(): more.add_argument('--' + name.replace('_', '-'), dest='set_' + name, type=value, default=MISSING, metavar='VALUE')
     return p
 
-# %% ../nbs/31_train_commands.ipynb #79297057
+# %% ../nbs/31_train_commands.ipynb #0e57e410
 def plan_text(run, config: dict) -> str:
     "What a run is going to do, in a few lines."
     m, s = run.method, config['settings']
@@ -118,7 +129,7 @@ def plan_text(run, config: dict) -> str:
              'settings ' + ', '.join(f'{k} {v}' for k, v in s.items() if v not in (None, False, 'none'))]
     if schedule := getattr(m, 'schedule', None):
         lines.append('schedule ' + ', '.join(f'{f.name} {getattr(schedule, f.name)}' for f in fields(schedule) if getattr(schedule, f.name) is not None) + f', expansion_lr {m.expansion_lr}')
-        lines.append(f"active set {len(m.active(0)):,} examples in the warm-up, {len(m.active(run.n_epochs - 1)):,} at the end, of {len(run.train_rows):,}; {run.n_epochs} epochs")
+        lines.append(f"active set {len(m.active(0)):,} examples in the warm-up, {len(m.active((run.n_epochs or 10**6) - 1)):,} at the end, of {len(run.train_rows):,}; {run.n_epochs} epochs")
     else: lines.append(f"method {m.name}, " + ', '.join(f'{k} {v}' for k, v in config['method'].items() if k != 'name') + f"; {len(m.active(0)):,} of {len(run.train_rows):,} examples")
     return '\n'.join(lines)
 
@@ -129,7 +140,7 @@ def output(text_or_figures: dict, where):
     writable_folder(Path(where).parent)
     write_whole(where, lambda p: Path(p).write_text(text, encoding='utf-8'))
 
-# %% ../nbs/31_train_commands.ipynb #53852100
+# %% ../nbs/31_train_commands.ipynb #e18c6cc9
 OPENED = ('data', 'root', 'label', 'attribute', 'split', 'text', 'image', 'features', 'missing')
 
 def opened_with(args) -> dict:
@@ -145,30 +156,31 @@ def _train(args):
     say(data.describe(), '\n')
     weights = None if args.weights == 'none' else args.weights
     changes = {k[4:]: v for k, v in vars(args).items() if k.startswith('set_') and v is not MISSING}
-    inputs = dict(size=args.size, augment=None if args.augment is None else tuple(args.augment), max_tokens=args.max_tokens, cache=args.cache)
+    asked = dict(size=args.size, augment=None if args.augment is None else tuple(args.augment), max_tokens=args.max_tokens, cache=args.cache)
+    inputs = {k: v for k, v in asked.items() if v is not None}
     out = Path(args.out or f"runs/{data.name}-{args.method}-{Path(args.model or 'default').name}-seed{args.seed}")
     if args.resume and not (out / 'checkpoint.safetensors').exists() and not (out / 'record.json').exists():
         raise ValueError(f"--resume: there is no checkpoint in {str(out)!r}; leave --resume out to start there, or name the folder of the run.")
-    fit = robust_fit(args.model, data, args.method, preset=args.preset, weights=weights, seed=args.seed, out=out, device=args.device, restart=args.restart,
+    fit = robust_fit(args.model, data, args.method, preset=args.preset, weights=weights, seed=args.seed, out=out, device=args.device, restart=args.restart, train_by=args.train_by,
                      checkpoint_every=args.checkpoint_every, inputs=inputs, opened=opened_with(args), began=lambda run, config: say(plan_text(run, config)), **changes)
     if fit.run is None: say("this run was finished before; its report:")
     say(f'\n{fit.report}\n\nwritten to {out}')
-    if args.json: output(fit.report.figures('test' if 'test' in fit.report.record['splits'] else 'val'), args.json)
+    if args.json: output(fit.report.figures(fit.report.splits[-1]), args.json)
 
-# %% ../nbs/31_train_commands.ipynb #91633890
+# %% ../nbs/31_train_commands.ipynb #de1277c9
 def guarded(parser, run, argv):
     "Run a command; bad input becomes one line and status 2, an interrupt status 130."
     args = parser.parse_args(argv)
     warnings.simplefilter('ignore', UserWarning)       # they stand in the report as notes
     try: run(args)
     except (ValueError, ImportError) as e: parser.exit(2, f"{parser.prog}: {e}\n")
-    except KeyboardInterrupt as e: parser.exit(130, f"\n{parser.prog}: {e or 'interrupted'}; the same command goes on from the last checkpoint.\n")
+    except KeyboardInterrupt as e: parser.exit(130, f"\n{parser.prog}: {e or 'interrupted'}; the same command{' without --restart' if getattr(args, 'restart', False) else ''} goes on from the last checkpoint.\n")
 
 def pde_train(argv=None):
     "Console command: train and report."
     guarded(train_parser(), _train, argv)
 
-# %% ../nbs/31_train_commands.ipynb #2ce32422
+# %% ../nbs/31_train_commands.ipynb #0c52dcd5
 def eval_parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser('pde_eval', description="The accuracy of a finished run on every group, evaluated again from its weights.")
     p.add_argument('run', metavar='RUN', help='folder of the run')
@@ -176,17 +188,18 @@ def eval_parser() -> argparse.ArgumentParser:
     p.add_argument('--root', help='folder of the data, when it is no longer where it was')
     p.add_argument('--data', help='file or folder of the data, when it is no longer where it was')
     p.add_argument('--device')
+    p.add_argument('--cache', metavar='DIR', help='where decoded pictures are kept')
     p.add_argument('--json', metavar='FILE', help="write the figures as JSON; '-' prints them")
     return p
 
-# %% ../nbs/31_train_commands.ipynb #4c478c90
+# %% ../nbs/31_train_commands.ipynb #d2456bf8
 def _eval(args):
     config = read_config(args.run)
     opened = config.get('opened')
     if not opened: raise ValueError(f"the run in {args.run!r} was started from Python, and does not know where its data is; use pde_nb.fit.evaluate_run(folder, data).")
     opened = {**opened, **{k: str(Path(v).absolute()) for k, v in dict(root=args.root).items() if v}, **({'data': args.data} if args.data else {})}
     data = open_data(**opened)
-    counts = evaluate_run(args.run, data, args.split, device=args.device)
+    counts = evaluate_run(args.run, data, args.split, device=args.device, inputs={'cache': args.cache} if args.cache else None)
     train_counts = json.loads((Path(args.run) / 'record.json').read_text())['train_counts']
     if args.json != '-': print(f"{config['method']['name']} · {config['model']} · {config['data']} · seed {config['seed']}, {args.split}\n" + group_report(counts, train_counts))
     if args.json: output(figures(counts, train_counts), args.json)
