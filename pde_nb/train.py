@@ -195,7 +195,7 @@ def end_epoch(self: Run):
     self.method.after_epoch(self.epoch, k / n)
     self.epoch, self.step, self.loss_sum = self.epoch + 1, 0, 0.
 
-# %% ../nbs/17_train.ipynb #76d07c01
+# %% ../nbs/17_train.ipynb #cc0451c2
 @patch(as_prop=True)
 def best_epoch(self: Run) -> int | None: return next((c['epoch'] for c in reversed(self.curve) if c['best']), None)
 
@@ -207,8 +207,8 @@ def _warming(self: Run) -> bool:
 @patch(as_prop=True)
 def finished(self: Run) -> bool:
     "Whether the method has had its epochs, patience is at its end, or something was not finite."
-    stages = [c['stage'] for c in self.curve]
-    since = max(self.best_epoch, stages.index(stages[-1])) if self.curve else 0      # an expansion gets its time
+    stages, stage = [c['stage'] for c in self.curve], self.method.stage(self.epoch)
+    since = max(self.best_epoch, stages.index(stage) if stage in stages else self.epoch) if self.curve else 0      # an expansion gets its time
     waited = self.curve and self.settings.patience and not self._warming() and self.epoch - 1 - since >= self.settings.patience
     if waited and not self.stopped: self.stopped = f"no better worst group in {self.settings.patience} epochs"
     return bool(self.stopped) or self.method.finished(self.epoch)
@@ -331,21 +331,21 @@ class Keeper:
         run.load_state_dict(load_state(self.path, 'checkpoint'))
         return True
 
-# %% ../nbs/17_train.ipynb #73be8364
+# %% ../nbs/17_train.ipynb #89e803a1
 @patch
 def __enter__(self: Keeper):
     self.lock, self.before = hold(self.folder), {}
     sweep(self.folder)
-    def ask(number, frame):
+    def ask(which, frame):
         if self.asked: raise KeyboardInterrupt
-        self.asked = number
+        self.asked = which
     if threading.current_thread() is threading.main_thread():
         self.before = {s: signal.signal(s, ask) for s in (signal.SIGINT, signal.SIGTERM)}
     return self
 
 @patch
 def __exit__(self: Keeper, *error):
-    for number, handler in self.before.items(): signal.signal(number, handler)
+    for which, handler in self.before.items(): signal.signal(which, handler)
     self.lock.close()
 
 def hold(folder):
