@@ -24,7 +24,7 @@ myst_heading_anchors = 4
 suppress_warnings = ["myst.header"]
 
 # The signatures are documented without the large libraries installed.
-autodoc_mock_imports = ["torch", "torchvision", "transformers", "wilds"]
+autodoc_mock_imports = ["torch", "torchvision", "transformers", "wilds", "filelock", "safetensors", "pandas", "datasets", "PIL"]
 autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True, "undoc-members": False, "ignore-module-all": False}
 

@@ -25,11 +25,11 @@ PAPER = {'tab:synthetic': {
     'Warmup+All (Reset)': dict(worst=67.69, gap=31.18), 'Warmup+All': dict(worst=74.24, gap=24.76),
     'PDE (Reset)': dict(worst=92.51, gap=2.29), 'PDE': dict(worst=93.01, gap=0.03)}}
 
-# %% ../nbs/15_records.ipynb #e4b92dba
+# %% ../nbs/15_records.ipynb #2aad729d
 def surroundings() -> dict:
     "Versions, hardware and source revision; None for what cannot be found out."
     versions = {}
-    for name in ('pde_nb', 'numpy', 'scipy', 'torch'):
+    for name in ('pde_nb', 'numpy', 'scipy', 'torch', 'torchvision', 'transformers', 'safetensors'):
         try: versions[name] = metadata.version(name)
         except metadata.PackageNotFoundError: versions[name] = None
     return dict(python=platform.python_version(), system=platform.platform(), processor=_processor(), cores=os.cpu_count(), versions=versions, revision=_revision())
