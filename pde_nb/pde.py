@@ -16,17 +16,19 @@ from .expansion import ledger as plan_ledger
 from .groups import Groups, balanced_counts
 from .methods import Method, number, whole_number
 
-# %% ../nbs/14_pde.ipynb #d0183b44
+# %% ../nbs/14_pde.ipynb #9367f2e8
 SMALL_GROUP = 16
 
 def default_schedule(
     groups: Groups,            # of the training examples
+    warmup_epochs: int=40,
+    n_expansions: int=20,      # at most
 ) -> Schedule:
     "A plain schedule for data that no preset is made for; groups without examples are skipped."
     cap = SMALL_GROUP if groups.counts[groups.counts > 0].min() < SMALL_GROUP else None
     warm = int(balanced_counts(groups.counts, cap, 'skip').sum())
     step = max((groups.counts > 0).sum(), round(warm / 10))
-    return Schedule(warmup_epochs=40, expand_by=int(step), expand_every=2, n_expansions=int(min(20, (len(groups) - warm) // step)), warmup_cap=cap, empty='skip')
+    return Schedule(warmup_epochs, expand_by=int(step), expand_every=2, n_expansions=int(min(n_expansions, (len(groups) - warm) // step)), warmup_cap=cap, empty='skip')
 
 # %% ../nbs/14_pde.ipynb #44a239cf
 @dataclass
