@@ -269,7 +269,7 @@ def regrouped(data: Data, by) -> Data:
     label = data.train_groups.variables[0]
     return replace(data, train_groups=make_groups(data.y, *(data.attributes[n] for n in by), names=(label, *by)))
 
-# %% ../nbs/18_fit.ipynb #8df536d3
+# %% ../nbs/18_fit.ipynb #55014726
 def prepare(model, data: Data, method='pde', *, preset=None, weights='pretrained', seed=0, device=None, train_by=None, changes=None, inputs=None, bar=True) -> tuple[Run, dict]:
     "A run that is ready to start, and its config. Nothing is written."
     if not isinstance(data, Data): raise ValueError(f"data is a {type(data).__name__}; make it with from_table, from_arrays, from_folder, from_hf or from_wilds.")
@@ -284,7 +284,7 @@ def prepare(model, data: Data, method='pde', *, preset=None, weights='pretrained
     source = source_for(data, device, settings, options, bar)
     net = network(model, data, source, weights, seed)
     run = Run(net, data, source, method, settings, seed)
-    simple = {k: v for k, v in options.items() if isinstance(v, (int, float, str, tuple, list)) and k not in ('cache', 'workers')}
+    simple = {k: v for k, v in options.items() if isinstance(v, (int, float, str, tuple, list)) and k not in ('cache', 'workers') and (k != 'tokenizer' or k in (inputs or {}))}
     config = dict(data=data.name, data_digest=digest, train_by=train_by, inputs=simple, inputs_digest=source.digest, model=model if isinstance(model, str) else type(model).__name__,
                   own_model=not isinstance(model, str), weights=weights_name(model, weights), start=fingerprint(net), method=describe(run.method), settings=asdict(settings), seed=seed,
                   device=device, torch=torch.__version__)
