@@ -6,8 +6,8 @@
 __all__ = ['METHODS', 'PRESETS', 'DEFAULTS', 'EPOCHS', 'SMALLER', 'FEWER', 'known', 'Preset', 'preset', 'default_method',
            'with_changes', 'changed_schedule', 'counts_to_plain', 'counts_from_plain', 'figures', 'Report',
            'fingerprint', 'flat', 'read_json', 'claim', 'save_model', 'save_split', 'save_ledger', 'Fit', 'choose',
-           'weights_name', 'source_for', 'regrouped', 'prepare', 'network', 'robust_fit', 'count_split', 'conclude',
-           'finished', 'load_finished', 'evaluate_run', 'read_config']
+           'weights_name', 'source_for', 'regrouped', 'prepare', 'network', 'robust_fit', 'fit_in_folder',
+           'count_split', 'conclude', 'finished', 'load_finished', 'evaluate_run', 'read_config']
 
 # %% ../nbs/18_fit.ipynb #0dc80a96
 import csv
@@ -299,7 +299,7 @@ def network(model, data: Data, source, weights, seed: int) -> nn.Module:
     if own: check_output(net.to(source.device), source.batch(data.rows('train')[:2]), data.n_classes)
     return net
 
-# %% ../nbs/18_fit.ipynb #fb531678
+# %% ../nbs/18_fit.ipynb #44124d94
 def robust_fit(
     model,                       # a name, an nn.Module that takes what the source gives, or None: by the kind of input
     data: Data,
@@ -326,16 +326,21 @@ def robust_fit(
     began(run, config)
     notes = list(dict.fromkeys([*data.notes, *getattr(run.source, 'notes', ()), *(str(w.message) for w in heard if issubclass(w.category, UserWarning))]))
     if out is None: return Fit(run.model, conclude(train(run, bar=bar), config, notes), run)
-    with Keeper(out, checkpoint_every) as keeper:
-        claim(keeper.folder, dict(config, opened=opened), restart)
+    return fit_in_folder(run, dict(config, opened=opened), notes, Keeper(out, checkpoint_every), restart, bar)
+
+# %% ../nbs/18_fit.ipynb #4e4458da
+def fit_in_folder(run: Run, config: dict, notes: list[str], keeper: Keeper, restart: bool, bar: bool) -> Fit:
+    "Train in a run folder: go on from its checkpoint, write what the run came to, or read it where that was done before."
+    with keeper:
+        claim(keeper.folder, config, restart)
         if (keeper.folder / 'record.json').exists() and (keeper.folder / 'model.safetensors').exists():
             keeper.path.unlink(missing_ok=True)              # a kill may have come between the record and this
             return finished(run, keeper.folder)
         keeper.load(run)
-        report = conclude(train(run, keeper, bar), config, notes)
+        report = conclude(train(run, keeper, bar), {k: v for k, v in config.items() if k != 'opened'}, notes)
         save_model(keeper.folder / 'model.safetensors', run.model)
         save_ledger(keeper.folder / 'ledger.csv', run)
-        save_split(keeper.folder / 'split.csv', data)
+        save_split(keeper.folder / 'split.csv', run.data)
         write_record(keeper.folder, **report.record)
         keeper.path.unlink(missing_ok=True)
     return Fit(run.model, report, run)
