@@ -57,6 +57,13 @@ def carve(groups, share, seed):
     return chosen
 
 
+def with_split(known, test, groups, share, seed):
+    """All rows with their split as a last column: a share of every group of the known ones is validation."""
+    held_out = carve(groups, share, seed)
+    rows = [[*row, "val" if chosen else "train"] for row, chosen in zip(known, held_out)]
+    return rows + [[*row, "test"] for row in test]
+
+
 def write(path, data):
     """Write bytes to a file that is there whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -125,9 +132,7 @@ def adult(options):
     """All columns are kept; `?`, which marks what is not known, stays a value of its own."""
     train, test = (adult_rows(options.raw, name) for name in ADULT_SHA256)
     sex = ADULT_COLUMNS.index("sex")
-    held_out = carve([row[-1] + row[sex] for row in train], ADULT_VALIDATION, options.seed)
-    rows = [[*row, "val" if chosen else "train"] for row, chosen in zip(train, held_out)]
-    rows += [[*row, "test"] for row in test]
+    rows = with_split(train, test, [row[-1] + row[sex] for row in train], ADULT_VALIDATION, options.seed)
     header = [*ADULT_COLUMNS, "split"]
     write_csv(options.out, header, rows)
     say_groups(header, rows, "income", "sex")
@@ -164,9 +169,8 @@ def sick_rows(folder, name):
 def sick(options):
     """Whether the sentences contradict each other; the attribute is whether either holds a negation."""
     train, trial, test = (sick_rows(options.raw, name) for name in SICK_SHA256)
-    held_out = carve([row[2] + row[3] for row in train + trial], SICK_VALIDATION, options.seed)
-    rows = [[*row, "val" if chosen else "train"] for row, chosen in zip(train + trial, held_out)]
-    rows += [[*row, "test"] for row in test]
+    known = train + trial
+    rows = with_split(known, test, [row[2] + row[3] for row in known], SICK_VALIDATION, options.seed)
     header = ["sentence_A", "sentence_B", "contradiction", "negation", "split"]
     write_csv(options.out, header, rows)
     say_groups(header, rows, "contradiction", "negation")
