@@ -15,13 +15,15 @@ from torch import Tensor
 
 from .groups import Groups
 
-# %% ../nbs/13_methods.ipynb #00505f62
+# %% ../nbs/13_methods.ipynb #f09b6e08
 @dataclass
 class Method:
     "A training method. This one is plain training (ERM)."
     epochs: int = 20    # ≥ 1; what one epoch shows is the method's to say
 
     name = 'erm'
+    exact = False       # whether `after_epoch` needs the worst-group accuracy itself; without that it is an upper bound unless the epoch is the best
+    goes_back = False   # whether `after_epoch` may ask to go on from the best epoch
 
     def begin(self, groups: Groups, seed: int) -> 'Method':
         "A copy that is bound to the training groups of one run. Raises `ValueError` for settings that do not fit them."
@@ -38,7 +40,7 @@ class Method:
     def stage(self, epoch: int) -> int: return 0                  # 0: warm-up, or there is none; then the number of expansions
     def lr_factor(self, epoch: int) -> float: return 1.
     def finished(self, epoch: int) -> bool: return epoch >= self.epochs     # asked before an epoch; 0 is the first
-    def after_epoch(self, epoch: int, worst: float): "Hear the worst-group accuracy on validation, if the method asks for exact figures."
+    def after_epoch(self, epoch: int, worst: float, best: bool) -> bool: return False    # hears how validation went; True: go on from the best epoch
     def loss(self, losses: Float[Tensor, " batch"], groups: Int[Tensor, " batch"]) -> Float[Tensor, ""]: return losses.mean()
     def state_dict(self) -> dict: return {}                       # what the method has learned from the run
     def load_state_dict(self, state: dict): "Take back what `state_dict` returned."

@@ -6,7 +6,7 @@
 __all__ = ['PLACE', 'Settings', 'make_optimiser', 'keep_memory', 'Run', 'NotFinite', 'predict', 'train', 'own_randomness',
            'random_state', 'set_random_state', 'progress', 'Keeper', 'hold']
 
-# %% ../nbs/17_train.ipynb #f4cc507b
+# %% ../nbs/17_train.ipynb #db5f5094
 import ctypes
 import errno
 import hashlib
@@ -18,6 +18,7 @@ import threading
 import time
 import warnings
 from contextlib import contextmanager, nullcontext
+from copy import deepcopy
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -85,7 +86,7 @@ def keep_memory() -> bool:
     M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3
     return all([mallopt(M_MMAP_THRESHOLD, 1 << 30), mallopt(M_TRIM_THRESHOLD, (1 << 31) - 1), mallopt(M_TOP_PAD, 1 << 26)])
 
-# %% ../nbs/17_train.ipynb #4c45bdd4
+# %% ../nbs/17_train.ipynb #5d177554
 class Run:
     "A training run: what it is, where it is, and the best so far."
     def __init__(self, model: nn.Module, data: Data, source: Source, method: Method, settings: Settings | None=None, seed: int=0):
@@ -106,7 +107,7 @@ class Run:
         self.groups = torch.as_tensor(data.train_groups.ids, device=self.device)
         self.epoch = self.step = self.seen = 0                # epoch and step that come next; training examples seen
         self.loss_sum, self.seconds, self.stopped = 0., 0., None
-        self.best = self.best_weights = self.right = None     # best: worst group at the best epoch; right: at the last look
+        self.best = self.best_weights = self.best_optimiser = self.right = None     # best: score of the best epoch; right: at the last look
         self.curve = []
         self.n_epochs = _length(self.method)
         if s.lr_decay == 'linear' and self.n_epochs is None: raise ValueError("lr_decay='linear' needs to know the number of epochs, and this method leaves it open; use lr_decay='none'.")
@@ -177,23 +178,35 @@ def predict(
     finally: model.train(was)
     return torch.cat(out).cpu().numpy() if out else np.zeros(0, np.int64)
 
-# %% ../nbs/17_train.ipynb #878ee15e
+# %% ../nbs/17_train.ipynb #c31b582b
 @patch
 def end_epoch(self: Run):
     "Evaluate, remember the best, tell the method, and move on to the next epoch."
-    s, exact = self.settings, type(self.method).after_epoch is not Method.after_epoch
-    prune = s.evaluate == 'pruned' and not exact
+    s = self.settings
+    prune = s.evaluate == 'pruned' and not self.method.exact
     predicted = lambda at: predict(self.model, self.source, self.val_rows[at], s.eval_batch, self.autocast)
     seen = look(predicted, self.data.y[self.val_rows], self.val_groups, self.best if prune else None, self.right, s.eval_batch)
     self.right, (k, n) = seen.right, seen.worst
-    better = seen.complete and (self.best is None or k * self.best[1] > self.best[0] * n)
-    if better: self.best, self.best_weights = (k, n), {name: t.detach().cpu().clone() for name, t in self.model.state_dict().items()}
+    better = seen.beats(self.best)
+    if better: self.remember(seen.score)
     active, shown = len(self.method.active(self.epoch)), self.seen - (self.curve[-1]['seen'] if self.curve else 0)
     self.curve.append(dict(epoch=self.epoch, stage=self.method.stage(self.epoch), active=active, seen=self.seen, passes=self.seen / len(self.train_rows),
                            lr=self.optimiser.param_groups[0]['lr'], loss=self.loss_sum / max(shown, 1), worst=k / n, exact=seen.complete, best=better,
                            evaluated=seen.looked, correct=seen.correct.tolist(), counted=seen.seen.tolist()))
-    self.method.after_epoch(self.epoch, k / n)
+    if self.method.after_epoch(self.epoch, k / n, better): self.go_back()
     self.epoch, self.step, self.loss_sum = self.epoch + 1, 0, 0.
+
+@patch
+def remember(self: Run, score: tuple[int, int, float]):
+    "Keep the weights as the best so far; with the optimiser's state, if the method may ask for it."
+    self.best, self.best_weights = score, {name: t.detach().cpu().clone() for name, t in self.model.state_dict().items()}
+    if self.method.goes_back: self.best_optimiser = deepcopy(self.optimiser.state_dict())
+
+@patch
+def go_back(self: Run):
+    "Take back the weights, the buffers and the optimiser of the best epoch."
+    self.model.load_state_dict(self.best_weights)
+    self.optimiser.load_state_dict(deepcopy(self.best_optimiser))
 
 # %% ../nbs/17_train.ipynb #cc0451c2
 @patch(as_prop=True)
@@ -277,14 +290,14 @@ def progress(run: Run, on: bool):
             bar.update(0)
         yield show
 
-# %% ../nbs/17_train.ipynb #d9d5ba22
+# %% ../nbs/17_train.ipynb #973cdd05
 @patch(as_prop=True)
 def identity(self: Run) -> str:
     "What a checkpoint must agree with, in one number: data, inputs, method, settings and seed."
     parts = [self.data.digest, self.source.digest, describe(self.method), asdict(self.settings), self.seed]
     return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()[:16]
 
-PLACE = ('epoch', 'step', 'seen', 'loss_sum', 'seconds', 'stopped', 'best', 'best_weights', 'right', 'curve')
+PLACE = ('epoch', 'step', 'seen', 'loss_sum', 'seconds', 'stopped', 'best', 'best_weights', 'best_optimiser', 'right', 'curve')
 
 @patch
 def state_dict(self: Run) -> dict:
