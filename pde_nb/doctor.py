@@ -389,7 +389,7 @@ def write_relabelled(
     write_whole(path, lambda p: frame.to_csv(p, index=False))
     return len(wrong)
 
-# %% ../nbs/19_doctor.ipynb #e4c34ce2
+# %% ../nbs/19_doctor.ipynb #870664ba
 def _prepare(name, root, take_over):
     "What is there already: the folder of a good set, and the folder that has to be moved aside; None for what is not there."
     layout = layout_of(name)
@@ -414,7 +414,7 @@ def _move(new, place, old):
     try:
         if place.is_dir(): place.rmdir()                 # it is empty
         os.replace(new, place)
-    except OSError:
+    except BaseException:
         if aside is not None: os.replace(aside, old)
         raise
     return aside
@@ -444,10 +444,11 @@ def _unpacked(name, parts, folder, progress):
         if not e.good: raise MirrorError(f"has a set that is not the published one ({e.findings[0].what.replace(str(found) + os.sep, '')})")
         return found
 
-# %% ../nbs/19_doctor.ipynb #2795cc63
+# %% ../nbs/19_doctor.ipynb #52fa7a5e
 class Unavailable(ValueError):
     "No mirror could give the set."
 
+# %% ../nbs/19_doctor.ipynb #9e259f2f
 def fetch(
     name: str,                      # 'waterbirds', 'celebA' or 'civilcomments'
     root,                           # the folder in which the set's own folder will be

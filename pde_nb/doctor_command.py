@@ -70,13 +70,13 @@ def _data(args):
     if args.what == 'where': print(where(args.name, args.root))
     return {'where': lambda args: 0, 'check': _check, 'fetch': _fetch}[args.what](args)
 
-# %% ../nbs/32_doctor_command.ipynb #9f6b9182
+# %% ../nbs/32_doctor_command.ipynb #35462c1a
 def pde_data(argv=None):
     "Console command: the data doctor. Ends with the exit status."
     parser = data_parser()
     args = parser.parse_args(argv)
     try: status = _data(args)
     except Unavailable as e: parser.exit(1, f"{parser.prog}: {e}\n")
-    except (ValueError, ImportError) as e: parser.exit(2, f"{parser.prog}: {e}\n")
+    except (ValueError, ImportError, OSError) as e: parser.exit(2, f"{parser.prog}: {e}\n")
     except KeyboardInterrupt as e: parser.exit(130, f"\n{parser.prog}: {e or 'interrupted'}.\n")
     parser.exit(status)

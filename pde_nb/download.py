@@ -91,15 +91,15 @@ def _opener(watch):
             return super().redirect_request(request, fp, *rest)
     return urllib.request.build_opener(Plain, Secure, Redirects)
 
-# %% ../nbs/16_download.ipynb #a8a662db
+# %% ../nbs/16_download.ipynb #0a2335dc
 def _status(e):
     "A refusal of the server as an error of ours."
     if e.code in (301, 302, 303, 307, 308): return MirrorError("redirects in a circle, or to what is no download")
     word = {401: 'asks for a log-in', 403: 'refuses access', 404: 'does not have the file', 410: 'no longer has the file'}.get(e.code, f"answers {e.code} {_plain(e.reason)}")
-    if e.code in (408, 425, 429) or e.code >= 500:
+    if e.code in (408, 416, 425, 429) or e.code >= 500:
         error = _Again(f"{word}")
         after = str(e.headers.get('Retry-After') or '') if e.headers else ''
-        error.wait = min(int(after), 60) if after.isdigit() else 0
+        error.wait, error.anew = min(int(after), 60) if after.isdigit() else 0, e.code == 416      # 416: there is no such rest
         return error
     return MirrorError(word if e.code not in (401, 403, 404, 410) else f"{word} ({e.code})")
 
@@ -115,12 +115,9 @@ def _errors(watch):
         e.close()
         raise _status(e) from None
     except (OSError, HTTPException) as e:
-        if getattr(e, 'errno', None) in FULL and not isinstance(e, urllib.error.URLError): raise
         reason = getattr(e, 'reason', e)
         if isinstance(reason, ssl.SSLCertVerificationError): raise MirrorError(f"has no valid certificate ({_plain(reason.verify_message)})") from None
         raise _Again(f"gave too little in {watch.seconds:g} s" if watch.cut else f"cannot be reached or broke off ({_plain(reason) or type(e).__name__})") from None
-
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)      # the disk, or one's share of it, is full
 
 # %% ../nbs/16_download.ipynb #06cc5dcd
 def _check_url(url):
@@ -139,13 +136,13 @@ def page_title(
     title = re.search(r'<title[^>]*>(.*?)</title', text, re.S | re.I)
     return _plain(title[1]) if title else ''
 
-# %% ../nbs/16_download.ipynb #9893c928
+# %% ../nbs/16_download.ipynb #1abb8c68
 def _known(part, url):
     "What is known of an unfinished download; {} where it cannot be gone on with."
     try: state = json.loads(part.with_suffix('.json').read_text(encoding='utf-8'))
     except (OSError, ValueError): state = {}
-    fits = isinstance(state, dict) and state.get('url') == url and part.is_file() and (state.get('validator') or state.get('whole') is not None)
-    return state if fits else {}
+    if not isinstance(state, dict) or state.get('url') != url or not part.is_file(): return {}
+    return state if state.get('whole') == part.stat().st_size or 'whole' not in state and state.get('validator') else {}
 
 def _validator(headers):
     "What tells that a file on a server is the same: a strong ETag, or the time of change."
@@ -160,17 +157,17 @@ def forget(
     part = Path(part)
     for path in (part.with_suffix('.json'), part): path.unlink(missing_ok=True)
 
-# %% ../nbs/16_download.ipynb #331340f7
+# %% ../nbs/16_download.ipynb #b6b2ac40
 def _begin(response, part, url, state, size):
     "Where the body of a response begins, and how long the file is (None: unknown)."
     headers, have = response.headers, part.stat().st_size if state else 0
     validator = _validator(headers)
     if response.status == 206:
         span = re.fullmatch(r'bytes (\d+)-\d+/(\d+)', headers.get('Content-Range') or '')
-        same = span and int(span[1]) == have and int(span[2]) == state.get('total', int(span[2])) and validator in ('', state['validator'])
+        same = span and int(span[1]) == have and int(span[2]) == state.get('total', int(span[2])) and validator in ('', state.get('validator'))
         if not same:
             forget(part)
-            raise _Again("has another file than before")
+            raise _Again("has another file than before, or cannot go on with it")
         return have, int(span[2])
     forget(part)
     length = headers.get('Content-Length') or ''
@@ -183,11 +180,12 @@ def _check_size(total, size):
     if total is not None and not size[0] <= total <= size[1]:
         raise MirrorError(f"has a file of {total:,} bytes, where {' to '.join(f'{s:,}' for s in dict.fromkeys(size))} are expected")
 
-# %% ../nbs/16_download.ipynb #11522e85
+# %% ../nbs/16_download.ipynb #e74d13f2
 def _attempt(url, part, size, patience, progress):
     "Ask once, and write what comes."
     state = _known(part, url)
     have = part.stat().st_size if state else 0
+    if have and have == state.get('total'): return have                   # all came, and then something stopped us
     headers = {'User-Agent': 'pde_nb', 'Accept-Encoding': 'identity'} | ({'Range': f'bytes={have}-', 'If-Range': state['validator']} if have else {})
     with _Watch(patience.stall, patience.least) as watch, _errors(watch):
         with _opener(watch).open(urllib.request.Request(url, headers=headers), timeout=patience.stall) as response:
@@ -195,12 +193,12 @@ def _attempt(url, part, size, patience, progress):
             at, total = _begin(response, part, url, state, size)
             _check_space(part.parent, (total or size[0]) - at)
             html, head = response.headers.get_content_type(), b''
-            with open(part, 'ab') as f, tqdm(total=total, initial=at, unit='B', unit_scale=True, desc=urlsplit(url).hostname, disable=not progress) as bar:
+            with _writing(part) as put, tqdm(total=total, initial=at, unit='B', unit_scale=True, desc=urlsplit(url).hostname, disable=not progress) as bar:
                 while chunk := response.read1(1 << 16):
                     if at < 4096:
                         head += chunk
                         _refuse_page(head, html)
-                    f.write(chunk)
+                    put(chunk)
                     at, watch.count = at + len(chunk), watch.count + len(chunk)
                     if at > size[1]: raise MirrorError(f"sends more than the {size[1]:,} bytes that are expected at most")
                     bar.update(len(chunk))
@@ -225,7 +223,7 @@ def size_text(n: int) -> str:
         if n >= by: return f"{n / by:.3g} {unit}"
     return f"{n} bytes"
 
-# %% ../nbs/16_download.ipynb #84a5abcb
+# %% ../nbs/16_download.ipynb #e41b4dd3
 def download(
     url: str,
     part,                       # where the bytes go: a path that ends in .part; a .json beside it says what they are
@@ -237,7 +235,7 @@ def download(
 ) -> Path:
     "Download a file, going on where an earlier attempt was cut. Raises `MirrorError` when this server cannot give it, `ValueError` when it cannot be written."
     part, failures = Path(part), 0
-    if (state := _known(part, _check_url(url))).get('whole') == (part.stat().st_size if state else 0) and state: return part
+    if 'whole' in _known(part, _check_url(url)): return part
     while True:
         before = part.stat().st_size if _known(part, url) else 0
         try:
@@ -245,6 +243,7 @@ def download(
             _check_md5(part, md5, before)
             break
         except _Again as e:
+            if getattr(e, 'anew', False): forget(part)
             gained = (part.stat().st_size if part.exists() else 0) - before
             failures = 0 if gained >= patience.least else failures + 1
             if failures >= patience.attempts: raise MirrorError(f"{e}; {failures} attempts in a row") from None
@@ -254,14 +253,27 @@ def download(
         except MirrorError:
             forget(part)
             raise
-        except OSError as e: raise _cannot_write(part.parent, e) from e
     write_json(part.with_suffix('.json'), dict(url=url, whole=whole))
     return part
 
-# %% ../nbs/16_download.ipynb #0a54ff30
+# %% ../nbs/16_download.ipynb #e7412d1f
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)                          # the disk, or one's share of it, is full
+OURS = (*FULL, errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO)         # errors that say nothing about a file that came
+
 def _cannot_write(folder, e):
     full = "the disk is full: make room and run the same again, it goes on from there" if e.errno in FULL else f"{e.strerror or e}; name another folder"
     return ValueError(f"cannot write to {str(folder)!r} ({full}).")
+
+@contextmanager
+def _writing(part):
+    "A function that appends to a file. Its errors are those of the disk, not of the line."
+    try: f = open(part, 'ab', buffering=0)
+    except OSError as e: raise _cannot_write(part.parent, e) from e
+    def put(data):
+        try:
+            while data: data = data[f.write(data):]
+        except OSError as e: raise _cannot_write(part.parent, e) from e
+    with f: yield put
 
 def _check_md5(part, md5, resumed):
     "Compare the checksum. A file that was put together from pieces gets one more chance, as a whole."
@@ -328,7 +340,7 @@ def archive_kind(path) -> str:
     if head.startswith((b'PK\x03\x04', b'PK\x05\x06')): return 'zip'
     return 'tar' if head[257:262] == b'ustar' else ''
 
-# %% ../nbs/16_download.ipynb #75e47dd4
+# %% ../nbs/16_download.ipynb #28c67aab
 def unpack(
     archive,             # .tar, .tar.gz or .zip, whatever it is called
     folder,              # where to; made if needed
@@ -352,7 +364,7 @@ def unpack(
                 bar.update(not is_folder)
         except (MirrorError, MemoryError): raise
         except Exception as e:
-            if isinstance(e, OSError) and e.errno in FULL: raise _cannot_write(folder, e) from e
+            if isinstance(e, OSError) and e.errno in OURS: raise _cannot_write(folder, e) from e
             raise MirrorError(f"is a damaged archive ({_plain(e) or type(e).__name__})") from e       # which can raise anything
     return written
 
