@@ -691,7 +691,7 @@ def check_counts(
                          "rows are doubled, columns are swapped, or this is another version of the data set.")
     return '' if (have == want).all() else f"this is a subset: {have.sum():,} of {want.sum():,} examples"
 
-# %% ../nbs/10_published.ipynb #ebc41d3b
+# %% ../nbs/10_published.ipynb #80c6ad54
 _FOLDERS = {'waterbirds': ('', 'waterbirds_v1.0', 'waterbird_complete95_forest2water2'), 'celebA': ('', 'celebA_v1.0', 'celeba'), 'civilcomments': ('', 'civilcomments_v1.0')}
 
 def _locate(name, root, files):
@@ -700,7 +700,7 @@ def _locate(name, root, files):
     for folder in folders:
         for f in files:
             if (folder / f).exists(): return folder, folder / f
-    raise ValueError(f"{name}: there is no {' or '.join(files)} in {', '.join(map(str, folders[:-1]))} or {folders[-1]}. To get it, in {root}: {SOURCES[name]}.")
+    raise ValueError(f"{name}: there is no {' or '.join(files)} in {', '.join(map(str, folders[:-1]))} or {folders[-1]}. To get it, in {root}: {SOURCES[name]}; `pde_data fetch {name} --root {root}` tries that.")
 
 def _columns(frame, path, wanted):
     "Check that a published table has its columns, without missing values."

@@ -6,7 +6,7 @@
 __all__ = ['OPENED', 'open_data', 'open_arrays', 'setting_names', 'value', 'train_parser', 'plan_text', 'output', 'opened_with',
            'guarded', 'pde_train', 'eval_parser', 'pde_eval']
 
-# %% ../nbs/31_train_commands.ipynb #108569fc
+# %% ../nbs/31_train_commands.ipynb #328d0ba8
 import argparse
 import json
 import sys
@@ -18,19 +18,21 @@ from pathlib import Path
 import numpy as np
 
 from .data import READERS, Data, from_arrays, from_folder, from_table
+from .doctor import NOISE, relabelled
 from .expansion import Schedule, did_you_mean
 from .fit import METHODS, evaluate_run, figures, read_config, robust_fit
 from .metrics import group_report
 from .records import json_text, writable_folder, write_whole
 from .train import Settings
 
-# %% ../nbs/31_train_commands.ipynb #6185c30e
+# %% ../nbs/31_train_commands.ipynb #af6f85f4
 def open_data(
     data: str,            # 'waterbirds', 'celebA', 'civilcomments'; a .csv, .tsv, .parquet or .npz file; a folder of pictures
     root=None,            # of a benchmark, or of the pictures that a table names
     label=None,           # names of columns, or of arrays
     attribute=None,
     split=None,
+    known_noise=None,     # 'drop' or 'flip' the rows of a benchmark that are known to be mislabelled
     **columns,            # text, image, features, missing, metadata: see `from_table` and `from_folder`
 ) -> Data:
     "Data from what a command line can say. Raises `ValueError` for what is missing or unknown."
@@ -38,10 +40,11 @@ def open_data(
     if data in READERS:
         _unused(data, label=label, attribute=attribute, split=split, **columns)
         if root is None: raise ValueError(f"--data {data} needs --root, the folder that holds the data set's own folder.")
-        return READERS[data](root)
+        return relabelled(READERS[data](root), known_noise or 'keep')
     path = Path(data)
     if not path.exists():
         raise ValueError(f"--data {data!r} is no file or folder, and no benchmark{did_you_mean(data, READERS)}; the benchmarks are {', '.join(READERS)}.")
+    _unused(path.name, known_noise=known_noise)
     for name, value in (('label', label), ('attribute', attribute)):
         if not value: raise ValueError(f"--{name} is missing: which column of {path.name} holds the {name}?" + _columns_hint(path))
     if path.suffix == '.npz':
@@ -51,11 +54,11 @@ def open_data(
     if path.is_dir(): return from_folder(path, label, attribute, **keep, **columns)
     return from_table(path, label, attribute, **keep, **columns, **({'root': root} if root else {}))
 
-# %% ../nbs/31_train_commands.ipynb #b8c7e6ca
+# %% ../nbs/31_train_commands.ipynb #66e356f6
 def _unused(what, **options):
     "Refuse options that mean nothing for this data."
     given = [k for k, v in options.items() if v is not None]
-    if given: raise ValueError(f"--{given[0]} means nothing for --data {what}; leave it out.")
+    if given: raise ValueError(f"--{given[0].replace('_', '-')} means nothing for --data {what}; leave it out.")
 
 def _columns_hint(path):
     "The columns of a text table, for an error message."
@@ -88,7 +91,7 @@ def value(text: str):
         except ValueError: pass
     return tuple(map(value, text.split(','))) if ',' in text else text
 
-# %% ../nbs/31_train_commands.ipynb #c4e81965
+# %% ../nbs/31_train_commands.ipynb #15fdfa69
 def train_parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser('pde_train', description="Train a model that works on every group, and report the accuracy of each. An unfinished run in the same folder goes on where it was.")
     a = p.add_argument
@@ -102,6 +105,7 @@ def train_parser() -> argparse.ArgumentParser:
     a('--image', metavar='COLUMN', help='column of picture names')
     a('--features', nargs='+', metavar='COLUMN', help='columns to learn from; default all others')
     a('--missing', choices=('error', 'fill'), help="what to do about missing values; default 'error'")
+    a('--known-noise', choices=NOISE, help='rows of a benchmark that are known to be mislabelled (waterbirds): keep (default), drop or flip them')
     a('--model', help='name of a model, or folder of a Hugging Face one; default by the kind of input')
     a('--weights', default='pretrained', help="'pretrained', a .safetensors or .pth file, or 'none'")
     a('--method', default='pde', help=f"one of {', '.join(METHODS)}; default pde")
@@ -140,8 +144,8 @@ def output(text_or_figures: dict, where):
     writable_folder(Path(where).parent)
     write_whole(where, lambda p: Path(p).write_text(text, encoding='utf-8'))
 
-# %% ../nbs/31_train_commands.ipynb #e18c6cc9
-OPENED = ('data', 'root', 'label', 'attribute', 'split', 'text', 'image', 'features', 'missing')
+# %% ../nbs/31_train_commands.ipynb #6db9eae0
+OPENED = ('data', 'root', 'label', 'attribute', 'split', 'text', 'image', 'features', 'missing', 'known_noise')
 
 def opened_with(args) -> dict:
     "How the data was opened, with paths that hold from any folder."
