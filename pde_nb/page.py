@@ -108,13 +108,13 @@ class Cards:
     title: str
     cards: tuple[Card, ...]
 
-# %% ../nbs/20_page.ipynb #675553a5
+# %% ../nbs/20_page.ipynb #ab918315
 LIGHT = ('#0072b2', '#c44e00', '#00795a', '#a8467f', '#7a6a00', '#4a5560')
 DARK = ('#5db5ee', '#ff9a5c', '#35cfa2', '#eb9fcb', '#d9c34a', '#b3bdc7')
 
 def colour(look: int | None) -> str:
     "The colour of a look, with a fallback for a chart that stands alone."
-    return 'var(--line, #b8bfc7)' if look is None else f'var(--c{look % 6}, {LIGHT[look % 6]})'
+    return 'var(--faint, #98a2ad)' if look is None else f'var(--c{look % 6}, {LIGHT[look % 6]})'
 
 def shape(look: int | None, x: float, y: float, r: float=4., **more) -> Markup:
     "The marker of a look, centred at (x, y)."
@@ -170,7 +170,7 @@ def svg(title: str, drawn) -> Markup:
     "The picture, which says what it is to those who do not see it."
     return tag('svg', tag('title', title), *drawn, viewBox=f'0 0 {WIDTH} {HEIGHT}', role='img', aria_label=title, class_='chart', fill='currentColor', font_size=12.5, font_family='system-ui, sans-serif')
 
-# %% ../nbs/20_page.ipynb #9f39053b
+# %% ../nbs/20_page.ipynb #247b8e1a
 def draw(series: Series, px, py) -> list[Markup]:
     "One series; points that are not finite are left out, and no line leads over them."
     finite = [bool(np.isfinite([x, y]).all()) for x, y in zip(series.x, series.y)]
@@ -187,7 +187,8 @@ def marks(px, shaded=None, lines=(), chosen=None) -> list[Markup]:
     "A shaded stretch, thin lines, and the place of what was chosen."
     drawn, low, high = [], TOP, HEIGHT - BOTTOM
     if shaded: drawn += [tag('rect', x=f'{px(shaded[0]):.1f}', width=f'{px(shaded[1]) - px(shaded[0]):.1f}', y=low, height=high - low, class_='shade', fill='var(--shade, #eef1f4)')]
-    drawn += [tag('line', x1=f'{px(x):.1f}', x2=f'{px(x):.1f}', y1=low, y2=high, stroke='var(--soft, #5b6470)', stroke_width=.7, stroke_dasharray='2 3') for x in lines]
+    top = lambda i: low if i == 0 or len(lines) <= 8 else high - 9           # many lines are ticks, but for the first
+    drawn += [tag('line', x1=f'{px(x):.1f}', x2=f'{px(x):.1f}', y1=top(i), y2=high, stroke='var(--soft, #5b6470)', stroke_width=.8, stroke_dasharray='2 3' if top(i) == low else None) for i, x in enumerate(lines)]
     if chosen is not None: drawn += [tag('line', x1=f'{px(chosen):.1f}', x2=f'{px(chosen):.1f}', y1=low, y2=high, stroke='currentColor', stroke_width=1.3), tag('polygon', points=f'{px(chosen) - 5:.1f},{low - 8} {px(chosen) + 5:.1f},{low - 8} {px(chosen):.1f},{low}')]
     return drawn
 
@@ -289,10 +290,10 @@ def html_page(title: str, blocks: list, lead: str='') -> str:
     main = tag('main', tag('h1', title), *([tag('p', lead, class_='lead')] if lead else []), _body(blocks))
     return '<!DOCTYPE html>\n' + tag('html', tag('head', *head), tag('body', main), lang='en') + '\n'
 
-# %% ../nbs/20_page.ipynb #9cc74d69
-_VARIABLES = lambda bg, fg, soft, line, shade, colours: f"--bg:{bg};--fg:{fg};--soft:{soft};--line:{line};--shade:{shade};" + ''.join(f'--c{i}:{c};' for i, c in enumerate(colours))
-_DAY = _VARIABLES('#ffffff', '#1b1f24', '#59636e', '#d5dbe1', '#edf1f5', LIGHT)
-_NIGHT = _VARIABLES('#14181d', '#e4e8ec', '#9ea8b3', '#3a424b', '#232a32', DARK)
+# %% ../nbs/20_page.ipynb #6ee07cff
+_VARIABLES = lambda bg, fg, soft, faint, line, shade, colours: f"--bg:{bg};--fg:{fg};--soft:{soft};--faint:{faint};--line:{line};--shade:{shade};" + ''.join(f'--c{i}:{c};' for i, c in enumerate(colours))
+_DAY = _VARIABLES('#ffffff', '#1b1f24', '#59636e', '#98a2ad', '#d5dbe1', '#edf1f5', LIGHT)
+_NIGHT = _VARIABLES('#14181d', '#e4e8ec', '#9ea8b3', '#6b7580', '#3a424b', '#232a32', DARK)
 
 STYLE = f"""
 :root{{color-scheme:light dark;{_DAY}}}
@@ -307,7 +308,7 @@ p{{margin:.4em 0;max-width:75ch}} .lead,.soft,.caption,.label{{color:var(--soft)
 .headline>div{{border:1px solid var(--line);border-radius:8px;padding:10px 14px;flex:1 1 150px}} .headline>.main{{flex:2.2 1 300px;background:var(--shade)}}
 .headline p{{margin:.1em 0}} .label{{font-size:.9rem}} .tile .soft{{font-size:.85rem}} .big{{font-size:2.6rem;font-weight:650;line-height:1.15}} .figure{{font-size:1.5rem;font-weight:600}}
 .scroll{{overflow-x:auto;max-width:100%}} table{{border-collapse:collapse;font-size:.93rem;font-variant-numeric:tabular-nums}}
-th,td{{padding:.28em .8em .28em 0;border-bottom:1px solid var(--line);text-align:left;vertical-align:top;overflow-wrap:normal}} th{{vertical-align:bottom;color:var(--soft);font-weight:600}} .r{{text-align:right}}
+th,td{{padding:.28em .8em .28em 0;border-bottom:1px solid var(--line);text-align:left;vertical-align:top;overflow-wrap:normal}} th{{vertical-align:bottom;color:var(--soft);font-weight:600}} td:first-child{{min-width:9em}} .r{{text-align:right}} td.r{{white-space:nowrap}}
 .mark{{display:inline-block;margin-right:1.1em}} td .mark{{margin:0}} .swatch{{width:12px;height:12px;margin-right:.35em;vertical-align:-1px}} .whisker{{width:110px;height:15px;vertical-align:-2px}}
 .figures{{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,430px),1fr));gap:22px}} figure{{margin:.6em 0;max-width:600px}} .chart{{width:100%;height:auto;display:block}} .chart .soft{{fill:var(--soft)}} .legend{{font-size:.9rem}}
 pre{{background:var(--shade);border-radius:6px;padding:10px 12px;white-space:pre-wrap;font-size:.88rem}}
