@@ -86,11 +86,12 @@ def worst_mistakes(
 def _mistake(data, row, guess, sure):
     return Mistake(row, data.classes[data.y[row]], data.classes[guess], sure, shown_text(data.inputs, row), shown_picture(data.inputs, row))
 
-# %% ../nbs/20_mistakes.ipynb #1ff45140
+# %% ../nbs/20_mistakes.ipynb #8b361563
 THUMB, LONG, COLUMNS = 96, 500, 24      # pixels; characters of a text; columns of a row
 
 def shown_text(inputs, row: int) -> str:
-    "What can be read of an example; '' where there is nothing to read."
+    "What can be read of an example, of a picture its name; '' where there is nothing to read."
+    if inputs.kind == 'pictures': return str(inputs.files[row])
     if inputs.kind == 'texts': return ' / '.join(_cut(str(part[row])) for part in (inputs.first, inputs.second) if part is not None)
     if inputs.kind != 'table': return ''
     said = [f"{k} {v[row]:g}" if v.dtype.kind == 'f' else f"{k} {v[row]}" for k, v in list(inputs.columns.items())[:COLUMNS]]

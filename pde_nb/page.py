@@ -57,7 +57,7 @@ def percent(v) -> str:
 
 def interval(low, high) -> str: return f"[{percent(low)}, {percent(high)}]"
 
-# %% ../nbs/20_page.ipynb #7b382f41
+# %% ../nbs/20_page.ipynb #b3847359
 @dataclass(frozen=True)
 class Section:
     title: str
@@ -81,13 +81,13 @@ class Headline:
 
 @dataclass(frozen=True)
 class Grid:
-    "A table; columns are `l` or `r` in `align`."
+    "A table; a column is `l`, `r` or `w` (left, and wide enough for sentences) in `align`."
     head: tuple[str, ...]
     rows: tuple[tuple, ...]
     align: str
     caption: str=''
 
-# %% ../nbs/20_page.ipynb #5ff32bb5
+# %% ../nbs/20_page.ipynb #df0eec9f
 @dataclass(frozen=True)
 class Figure:
     "A chart with its legend; in Markdown, its title and caption."
@@ -101,7 +101,7 @@ class Card:
     "One picture or text, with what is to be said of it."
     lines: tuple[str, ...]
     picture: str | None=None     # a data: address
-    text: str=''
+    text: str=''                 # beside a picture: its name, shown when it is pointed at
 
 @dataclass(frozen=True)
 class Cards:
@@ -244,7 +244,7 @@ def whisker(share: Share) -> Markup:
                tag('line', x1=f'{at(share.low):.1f}', x2=f'{at(share.high):.1f}', y1=8, y2=8, stroke='currentColor', stroke_width=2.4),
                tag('circle', cx=f'{at(share.value):.1f}', cy=8, r=3.4, fill='currentColor'), viewBox='0 0 120 16', class_='whisker', aria_hidden='true')
 
-# %% ../nbs/20_page.ipynb #90eec515
+# %% ../nbs/20_page.ipynb #a58787c3
 def _cell(value):
     "The content of a table cell."
     if isinstance(value, Share): return joined((tag('span', str(value), class_='nowrap'), ' ', whisker(value)))
@@ -265,7 +265,7 @@ def _figure(b):
     return tag('figure', tag('figcaption', tag('b', b.title)), b.svg, *legend, *([tag('p', b.caption, class_='caption')] if b.caption else []))
 
 def _cards(b):
-    one = lambda c: tag('div', *([tag('img', src=c.picture, alt=c.lines[0])] if c.picture else []), *([tag('blockquote', c.text)] if c.text else []),
+    one = lambda c: tag('div', *([tag('img', src=c.picture, alt=', '.join(c.lines), title=c.text or None)] if c.picture else []), *([tag('blockquote', c.text)] if c.text and not c.picture else []),
                         *(tag('p', l) for l in c.lines), class_='card' if c.picture else 'card wide')
     return tag('div', tag('h3', b.title), tag('div', *map(one, b.cards), class_='cards'), class_='block')
 
@@ -290,7 +290,7 @@ def html_page(title: str, blocks: list, lead: str='') -> str:
     main = tag('main', tag('h1', title), *([tag('p', lead, class_='lead')] if lead else []), _body(blocks))
     return '<!DOCTYPE html>\n' + tag('html', tag('head', *head), tag('body', main), lang='en') + '\n'
 
-# %% ../nbs/20_page.ipynb #6ee07cff
+# %% ../nbs/20_page.ipynb #e6b8ade0
 _VARIABLES = lambda bg, fg, soft, faint, line, shade, colours: f"--bg:{bg};--fg:{fg};--soft:{soft};--faint:{faint};--line:{line};--shade:{shade};" + ''.join(f'--c{i}:{c};' for i, c in enumerate(colours))
 _DAY = _VARIABLES('#ffffff', '#1b1f24', '#59636e', '#98a2ad', '#d5dbe1', '#edf1f5', LIGHT)
 _NIGHT = _VARIABLES('#14181d', '#e4e8ec', '#9ea8b3', '#6b7580', '#3a424b', '#232a32', DARK)
@@ -308,12 +308,13 @@ p{{margin:.4em 0;max-width:75ch}} .lead,.soft,.caption,.label{{color:var(--soft)
 .headline>div{{border:1px solid var(--line);border-radius:8px;padding:10px 14px;flex:1 1 150px}} .headline>.main{{flex:2.2 1 300px;background:var(--shade)}}
 .headline p{{margin:.1em 0}} .label{{font-size:.9rem}} .tile .soft{{font-size:.85rem}} .big{{font-size:2.6rem;font-weight:650;line-height:1.15}} .figure{{font-size:1.5rem;font-weight:600}}
 .scroll{{overflow-x:auto;max-width:100%}} table{{border-collapse:collapse;font-size:.93rem;font-variant-numeric:tabular-nums}}
-th,td{{padding:.28em .8em .28em 0;border-bottom:1px solid var(--line);text-align:left;vertical-align:top;overflow-wrap:normal}} th{{vertical-align:bottom;color:var(--soft);font-weight:600}} td:first-child{{min-width:9em}} .r{{text-align:right}} td.r{{white-space:nowrap}}
+th,td{{padding:.28em .8em .28em 0;border-bottom:1px solid var(--line);text-align:left;vertical-align:top;overflow-wrap:normal}} th{{vertical-align:bottom;color:var(--soft);font-weight:600}} .r{{text-align:right}} td.r{{white-space:nowrap}} td.w{{min-width:15em}} td .mark{{display:flex;min-width:9em;align-items:baseline}} td .swatch{{flex:none}}
 .mark{{display:inline-block;margin-right:1.1em}} td .mark{{margin:0}} .swatch{{width:12px;height:12px;margin-right:.35em;vertical-align:-1px}} .whisker{{width:110px;height:15px;vertical-align:-2px}}
 .figures{{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,430px),1fr));gap:22px}} figure{{margin:.6em 0;max-width:600px}} .chart{{width:100%;height:auto;display:block}} .chart .soft{{fill:var(--soft)}} .legend{{font-size:.9rem}}
 pre{{background:var(--shade);border-radius:6px;padding:10px 12px;white-space:pre-wrap;font-size:.88rem}}
 .cards{{display:flex;flex-wrap:wrap;gap:10px}} .card{{width:132px;font-size:.82rem}} .card.wide{{width:min(100%,340px);border:1px solid var(--line);border-radius:8px;padding:8px 10px}} .card p{{margin:.1em 0}}
 .card img{{width:100%;aspect-ratio:1;object-fit:contain;background:var(--shade);border-radius:6px;display:block;image-rendering:auto}} blockquote{{margin:0 0 .5em}}
+@media (max-width:600px){{.whisker{{display:block;margin-left:auto}}}}
 @media print{{:root{{color-scheme:light;{_DAY}}} body{{font-size:10pt}} main{{max-width:none;padding:0}} .scroll{{overflow:visible}} figure,tr,.card,.headline,pre{{break-inside:avoid}} h2,h3{{break-after:avoid}} .figures{{grid-template-columns:1fr 1fr}}}}
 """
 

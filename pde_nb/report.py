@@ -5,11 +5,12 @@
 # %% auto #0
 __all__ = ['NEEDED', 'CURVE', 'FEW', 'SHOWN', 'ROWS', 'TOO_GOOD', 'AVERAGES', 'Entered', 'RunRecord', 'check_record',
            'read_ledger', 'entered', 'open_run', 'as_run', 'group_looks', 'default_split', 'shown_difference',
-           'headline', 'group_section', 'average_section', 'stage_lines', 'group_curves', 'worst_curve', 'loss_curve',
-           'curve_section', 'active_counts', 'share_figure', 'entry_section', 'mistake_section', 'shown_command',
-           'cost_text', 'making_section', 'Variant', 'what_was_asked', 'same_data', 'variants', 'difference', 'points',
-           'worst_cell', 'comparison_headline', 'comparison_table', 'group_matrix', 'comparison_charts',
-           'settings_that_differ', 'report_blocks', 'report_html', 'report_markdown', 'Page', 'report']
+           'headline', 'splits_of', 'group_section', 'average_section', 'stage_lines', 'group_curves', 'worst_curve',
+           'loss_curve', 'curve_section', 'active_counts', 'share_figure', 'entry_section', 'mistake_section',
+           'shown_command', 'cost_text', 'making_section', 'Variant', 'what_was_asked', 'same_data', 'variants',
+           'difference', 'points', 'worst_cell', 'comparison_headline', 'comparison_table', 'group_matrix',
+           'comparison_charts', 'settings_that_differ', 'report_blocks', 'report_html', 'report_markdown', 'Page',
+           'report']
 
 # %% ../nbs/21_report.ipynb #1854c48d
 import csv
@@ -166,36 +167,40 @@ def headline(run: RunRecord, split: str) -> list:
     beside += [('chosen epoch', f"{r['best_epoch']} of {len(r['curve'])}", f"after {best['passes']:.2f} passes over the training data")]
     return [Headline(f"Worst group, {split}", f"{percent(f['worst_group'])} %", notes, tuple(beside)), *(Text(n, 'note') for n in (*r['notes'], *([TOO_GOOD] if split == 'val' else [])))]
 
-# %% ../nbs/21_report.ipynb #9ce56c2c
+# %% ../nbs/21_report.ipynb #a68d6f04
+def splits_of(run: RunRecord, first: str) -> list[str]:
+    "The evaluated splits, the one that is asked for first."
+    return sorted(run.record['splits'], key=lambda s: s != first)
+
 def _share(g): return Share(g['accuracy'], g['low'], g['high']) if g['n'] else 'no examples'
 
 def group_section(run: RunRecord, split: str) -> list:
     "Every group in training, on validation and on test, with Wilson's intervals; the worst first where there are many."
-    splits = [s for s in ('val', 'test') if s in run.record['splits']]
+    splits = splits_of(run, split)
     of, looks = {s: run.figures(s)['groups'] for s in splits}, group_looks(run.counts(split))
     order, train = np.arange(len(of[split])), run.record['train_counts']
     if len(order) > FEW: order = np.argsort(np.nan_to_num(run.counts(split).accuracy, nan=2.), kind='stable')
     rows = []
     for i in order[:ROWS]:
         own = [train[i], 100 * train[i] / max(sum(train), 1)] if train else []
-        rows.append((Mark(looks[of[split][i]['name']], of[split][i]['name']), *([f'{own[0]:,}', f'{own[1]:.1f}'] if own else []), *(x for s in splits for x in (_share(of[s][i]), f"{of[s][i]['correct']:,} of {of[s][i]['n']:,}"))))
-    head = ('group', *(('training', 'share, %') if train else ()), *(x for s in splits for x in (f'{s}, %', 'right')))
+        rows.append((Mark(looks[of[split][i]['name']], of[split][i]['name']), *(x for s in splits for x in (_share(of[s][i]), f"{of[s][i]['correct']:,} of {of[s][i]['n']:,}")), *([f'{own[0]:,}', f'{own[1]:.1f}'] if own else [])))
+    head = ('group', *(x for s in splits for x in (f'{s}, %', 'right')), *(('training', 'share, %') if train else ()))
     caption = "Accuracy with Wilson's 95 % interval." + (f" The {ROWS} worst of {len(order)} groups." if len(order) > ROWS else '')
     return [Section('Groups'), Grid(head, tuple(rows), 'l' + 'r' * (len(head) - 1), caption)]
 
-# %% ../nbs/21_report.ipynb #77f30e55
+# %% ../nbs/21_report.ipynb #d22ba444
 AVERAGES = {'worst_group': ('worst group', "the group with the lowest accuracy, with an interval for the minimum"),
             'average': ('average (raw)', "all examples of the split alike: large groups decide"),
             'adjusted_average': ('adjusted average', "group accuracies weighted by the sizes of the groups in training; the usual one for Waterbirds"),
             'group_mean': ('group mean', "all groups alike, however small")}
 
-def average_section(run: RunRecord) -> list:
+def average_section(run: RunRecord, split: str) -> list:
     "Every average by its name, with what it means."
-    splits = [s for s in ('val', 'test') if s in run.record['splits']]
+    splits = splits_of(run, split)
     of = {s: run.figures(s) for s in splits}
     cell = lambda s, k: Share(of[s][k], of[s]['worst_group_low'], of[s]['worst_group_high']) if k == 'worst_group' else percent(of[s][k])
     rows = tuple((name, *(cell(s, k) for s in splits), meaning) for k, (name, meaning) in AVERAGES.items())
-    return [Section('Averages by name'), Grid(('', *(f'{s}, %' for s in splits), 'what it is'), rows, 'l' + 'r' * len(splits) + 'l')]
+    return [Section('Averages by name'), Grid(('', *(f'{s}, %' for s in splits), 'what it is'), rows, 'l' + 'r' * len(splits) + 'w')]
 
 # %% ../nbs/21_report.ipynb #633966ee
 def stage_lines(run: RunRecord) -> dict:
@@ -305,7 +310,7 @@ def mistake_section(m: Mistakes | None) -> list:
     return [*head, Text('The mistakes with the highest loss of each group, the worst group first. They may be hard, wrongly labelled, or show what the model goes by.' + more),
             *(Cards(f'{g.name}: {g.wrong:,} of {g.total:,} wrong', tuple(map(card, g.worst))) for g in m.groups)]
 
-# %% ../nbs/21_report.ipynb #a3aa72d1
+# %% ../nbs/21_report.ipynb #71bcec8d
 def shown_command(run: RunRecord) -> str:
     "The command that made the run, or what stands for it."
     command = run.record['command']
@@ -326,7 +331,7 @@ def making_section(run: RunRecord) -> list:
     settings = tuple((k, said(v)) for k, v in flat(dict(method=c['method'], settings=c['settings'], inputs=c.get('inputs') or {})).items())
     again = dict(model=c['model'], weights=c.get('weights'), seed=c['seed'], data=c['data'], data_digest=c['data_digest'], opened=_opened(run.opened), start=c.get('start'),
                  python=where.get('python'), **(where.get('versions') or {}), revision=where.get('revision'), system=where.get('system'))
-    return [Section('How it was made'), Code(shown_command(run)), Text(cost_text(run)), Grid(('setting', 'value'), settings, 'll'),
+    return [Section('How it was made'), Code(shown_command(run)), Text(cost_text(run)), Grid(('setting', 'value'), settings, 'lw'),
             Section('To make it again'), Grid(('', ''), tuple((k.replace('_', ' '), said(v)) for k, v in again.items() if v is not None), 'll', 'Data with the same digest have the same labels, split, groups and inputs; the same seed and versions on a CPU give the same weights.')]
 
 def _opened(opened): return None if not opened else ', '.join(f"{k} {' '.join(v) if isinstance(v, list) else v}" for k, v in opened.items() if v)
@@ -469,7 +474,7 @@ def settings_that_differ(found: list[Variant]) -> list:
     notes = [Text(f"{v.label}: {n}", 'note') for v in found for n in dict.fromkeys(n for r in v.runs for n in r.record['notes'])]
     return [*differ, Section('How they were made'), Code(commands), *(Text(f"{r.name} ({v.label}, seed {r.seed}): {cost_text(r)}") for v in found for r in v.runs), *notes]
 
-# %% ../nbs/21_report.ipynb #dd0d1589
+# %% ../nbs/21_report.ipynb #e549728b
 def report_blocks(
     runs: list[RunRecord],
     split: str='test',
@@ -484,7 +489,7 @@ def report_blocks(
     c = run.config
     lead = f"{run.name}: {run.method} · {c['model']} · {c['data']} · seed {c['seed']} · {run.record['n_train']:,} training examples"
     title = f"{run.method} on {c['data']}: worst group {percent(run.figures(split)['worst_group'])} %"
-    return title, lead, [*headline(run, split), *group_section(run, split), *average_section(run), *curve_section(run, split), *entry_section(run), *mistake_section(mistakes), *making_section(run)]
+    return title, lead, [*headline(run, split), *group_section(run, split), *average_section(run, split), *curve_section(run, split), *entry_section(run), *mistake_section(mistakes), *making_section(run)]
 
 def _comparison(runs, split):
     same_data(runs)
