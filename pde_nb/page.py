@@ -192,8 +192,8 @@ def marks(px, shaded=None, lines=(), chosen=None) -> list[Markup]:
     if chosen is not None: drawn += [tag('line', x1=f'{px(chosen):.1f}', x2=f'{px(chosen):.1f}', y1=low, y2=high, stroke='currentColor', stroke_width=1.3), tag('polygon', points=f'{px(chosen) - 5:.1f},{low - 8} {px(chosen) + 5:.1f},{low - 8} {px(chosen):.1f},{low}')]
     return drawn
 
-# %% ../nbs/20_page.ipynb #c1cacfdd
-def bounds(values, low=None, high=None, margin: float=.06) -> tuple[float, float]:
+# %% ../nbs/20_page.ipynb #4a478571
+def bounds(values, low=None, high=None, margin: float=.08) -> tuple[float, float]:
     "The range of an axis: around the finite values, or as given."
     v = np.asarray([x for x in values if np.isfinite(x)] or [0., 1.], float)
     room = margin * ((v.max() - v.min()) or abs(v.max()) or 1)
@@ -290,7 +290,7 @@ def html_page(title: str, blocks: list, lead: str='') -> str:
     main = tag('main', tag('h1', title), *([tag('p', lead, class_='lead')] if lead else []), _body(blocks))
     return '<!DOCTYPE html>\n' + tag('html', tag('head', *head), tag('body', main), lang='en') + '\n'
 
-# %% ../nbs/20_page.ipynb #e6b8ade0
+# %% ../nbs/20_page.ipynb #261ae7b1
 _VARIABLES = lambda bg, fg, soft, faint, line, shade, colours: f"--bg:{bg};--fg:{fg};--soft:{soft};--faint:{faint};--line:{line};--shade:{shade};" + ''.join(f'--c{i}:{c};' for i, c in enumerate(colours))
 _DAY = _VARIABLES('#ffffff', '#1b1f24', '#59636e', '#98a2ad', '#d5dbe1', '#edf1f5', LIGHT)
 _NIGHT = _VARIABLES('#14181d', '#e4e8ec', '#9ea8b3', '#6b7580', '#3a424b', '#232a32', DARK)
@@ -306,7 +306,7 @@ p{{margin:.4em 0;max-width:75ch}} .lead,.soft,.caption,.label{{color:var(--soft)
 .note{{border-left:3px solid var(--c1);padding-left:.7em}}
 .headline{{display:flex;flex-wrap:wrap;gap:12px;margin:1em 0}}
 .headline>div{{border:1px solid var(--line);border-radius:8px;padding:10px 14px;flex:1 1 150px}} .headline>.main{{flex:2.2 1 300px;background:var(--shade)}}
-.headline p{{margin:.1em 0}} .label{{font-size:.9rem}} .tile .soft{{font-size:.85rem}} .big{{font-size:2.6rem;font-weight:650;line-height:1.15}} .figure{{font-size:1.5rem;font-weight:600}}
+.headline p{{margin:.1em 0}} .label{{font-size:.9rem}} .tile .soft{{font-size:.85rem}} .big{{font-size:2.6rem;font-weight:650;line-height:1.15}} p.figure{{font-size:1.35rem;font-weight:600}}
 .scroll{{overflow-x:auto;max-width:100%}} table{{border-collapse:collapse;font-size:.93rem;font-variant-numeric:tabular-nums}}
 th,td{{padding:.28em .8em .28em 0;border-bottom:1px solid var(--line);text-align:left;vertical-align:top;overflow-wrap:normal}} th{{vertical-align:bottom;color:var(--soft);font-weight:600}} .r{{text-align:right}} td.r{{white-space:nowrap}} td.w{{min-width:15em}} td .mark{{display:flex;min-width:9em;align-items:baseline}} td .swatch{{flex:none}}
 .mark{{display:inline-block;margin-right:1.1em}} td .mark{{margin:0}} .swatch{{width:12px;height:12px;margin-right:.35em;vertical-align:-1px}} .whisker{{width:110px;height:15px;vertical-align:-2px}}
