@@ -170,7 +170,7 @@ class Report:
         for split in r['splits']: parts.append(f"\n{split}\n" + group_report(self.counts(split), r['train_counts']))
         return '\n'.join(parts)
 
-# %% ../nbs/18_fit.ipynb #2bfdaf70
+# %% ../nbs/18_fit.ipynb #fcd784af
 def fingerprint(model: nn.Module) -> str:
     "A short digest of all weights and buffers."
     import hashlib
@@ -195,7 +195,7 @@ def claim(folder: Path, config: dict, restart: bool=False):
     "Make the folder this run's own. Raises `ValueError` when another run's config is there, and names what differs."
     path = folder / 'config.json'
     if restart:
-        for name in ('checkpoint.safetensors', 'model.safetensors', 'record.json', 'ledger.csv', 'split.csv', 'config.json'): (folder / name).unlink(missing_ok=True)
+        for name in ('checkpoint.safetensors', 'model.safetensors', 'record.json', 'ledger.csv', 'split.csv', 'report.html', 'config.json'): (folder / name).unlink(missing_ok=True)
     if not path.exists(): return write_json(path, config)
     there = read_json(path)
     old, new = flat(there), flat(json.loads(json.dumps(config)))

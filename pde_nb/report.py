@@ -7,12 +7,12 @@ __all__ = ['NEEDED', 'CURVE', 'FEW', 'SHOWN', 'ROWS', 'TOO_GOOD', 'AVERAGES', 'B
            'read_ledger', 'entered', 'open_run', 'as_run', 'group_looks', 'default_split', 'shown_difference',
            'headline', 'splits_of', 'group_section', 'average_section', 'stage_lines', 'group_curves', 'worst_curve',
            'loss_curve', 'curve_section', 'active_counts', 'share_figure', 'entry_section', 'mistake_section',
-           'shown_command', 'cost_text', 'said', 'making_section', 'Variant', 'what_was_asked', 'same_data', 'variants',
-           'difference', 'points', 'worst_cell', 'comparison_headline', 'comparison_table', 'group_matrix',
+           'shown_command', 'seconds', 'cost_text', 'said', 'making_section', 'Variant', 'what_was_asked', 'same_data',
+           'variants', 'difference', 'points', 'worst_cell', 'comparison_headline', 'comparison_table', 'group_matrix',
            'comparison_charts', 'settings_that_differ', 'report_blocks', 'report_html', 'report_markdown', 'Page',
            'report']
 
-# %% ../nbs/21_report.ipynb #1854c48d
+# %% ../nbs/21_report.ipynb #c881a86c
 import csv
 import json
 import shlex
@@ -22,7 +22,6 @@ from pathlib import Path
 import numpy as np
 
 from .data import Data
-from .expansion import did_you_mean
 from .fit import Fit, Report, counts_from_plain, figures, flat, known, read_json, reopened
 from .groups import group_names
 from .metrics import GroupCounts, detectable_difference, worst_interval
@@ -315,19 +314,21 @@ def mistake_section(m: Mistakes | None) -> list:
     return [*head, Text('The mistakes with the highest loss of each group, the worst group first. They may be hard, wrongly labelled, or show what the model goes by.' + more),
             *(Cards(f'{g.name}: {g.wrong:,} of {g.total:,} wrong', tuple(map(card, g.worst))) for g in m.groups)]
 
-# %% ../nbs/21_report.ipynb #7edd2592
+# %% ../nbs/21_report.ipynb #93e341d0
 def shown_command(run: RunRecord) -> str:
     "The command that made the run, or what stands for it."
     command = run.record['command']
     known_one = command and Path(command[0]).name.startswith('pde_')
     return ' '.join(map(shlex.quote, command)) if known_one else 'started from Python: robust_fit(…)'
 
+def seconds(v: float) -> str: return f"{v:,.0f}" if v >= 100 else f"{v:.1f}"
+
 def cost_text(run: RunRecord) -> str:
     "What the run cost."
     r, where = run.record, run.record['surroundings']
     best, last = r['curve'][r['best_epoch']]['passes'], r['curve'][-1]['passes']
     on = f" on {run.config['device']}" + (f" ({where['processor']}, {where['cores']} cores)" if where.get('processor') else '')
-    return f"{r['seconds']:,.4g} s of training{on}; {best:.2f} passes over the {r['n_train']:,} training examples to the best epoch, {last:.2f} in all." + (f" Stopped: {r['stopped']}." if r['stopped'] else '')
+    return f"{seconds(r['seconds'])} s of training{on}; {best:.2f} passes over the {r['n_train']:,} training examples to the best epoch, {last:.2f} in all." + (f" Stopped: {r['stopped']}." if r['stopped'] else '')
 
 def said(v) -> str:
     "A setting in words."
@@ -439,7 +440,7 @@ def comparison_headline(found: list[Variant], split: str) -> list:
         tiles.append((f"against {b.label}", f"{points(d[0])} points", (f"95 % interval [{points(d[1])}, {points(d[2])}]; " if d[1] == d[1] else '') + d[3]))
     return [Headline(f"Worst group, {split}: {a.label}", f"{percent(s['mean'])} %", (note,), tuple(tiles))]
 
-# %% ../nbs/21_report.ipynb #ff52b07f
+# %% ../nbs/21_report.ipynb #06b33a1c
 def comparison_table(found: list[Variant], split: str) -> list:
     "One row per variant."
     mean = lambda v, f: float(np.mean([f(r.record) for r in v.runs]))
@@ -447,7 +448,7 @@ def comparison_table(found: list[Variant], split: str) -> list:
     for i, v in enumerate(found):
         worst = list(dict.fromkeys(r.figures(split)['worst_group_name'] for r in v.runs))
         rows.append((Mark(i, v.label), ', '.join(str(r.seed) for r in v.runs), worst_cell(v, split), worst[0] if len(worst) == 1 else f'{worst[0]} and {len(worst) - 1} more', *([] if len(found) == 1 else ['' if i == 0 else _difference_text(difference(found[0], v, split))]), *(percent(v.mean(split, k)) for k in ('adjusted_average', 'average', 'group_mean')),
-                     f"{mean(v, lambda r: r['curve'][r['best_epoch']]['passes']):.2f}", f"{mean(v, lambda r: r['seconds']):,.4g}"))
+                     f"{mean(v, lambda r: r['curve'][r['best_epoch']]['passes']):.2f}", seconds(mean(v, lambda r: r['seconds']))))
     head = ('run', 'seeds', f'worst group, {split}, %', 'which', *(['first is better by'] if len(found) > 1 else []), 'adjusted average', 'average', 'group mean', 'passes to best', 'seconds')
     several = any(len(v.runs) > 1 for v in found)
     caption = "One seed: interval for the minimum, from the examples." + (" Several seeds: mean ± standard deviation over seeds." if several else '') + " Differences with 95 % intervals: over pairs of equal seeds (t), or with one seed each one that holds however the two errors depend on each other. Averages: all groups weighted as in training; all examples alike; all groups alike."
