@@ -85,7 +85,7 @@ def _fault_of_counts(record):
     if not curve or any(not isinstance(e, dict) or set(CURVE) - set(e) or not len(e['correct']) == len(e['counted']) == n for e in curve): return "its curve is incomplete"
     return '' if 0 <= record['best_epoch'] < len(curve) else f"its best epoch is {record['best_epoch']} of {len(curve)}"
 
-# %% ../nbs/21_report.ipynb #567151e2
+# %% ../nbs/21_report.ipynb #af3c8d49
 def read_ledger(path: Path) -> Entered:
     "What entered when, summed over a ledger.csv. Raises `ValueError` when it is damaged."
     try:
@@ -109,6 +109,7 @@ def _read(path):
     if not isinstance(found, dict): raise ValueError(f"{str(path)!r} is no record of pde_train: it holds a {type(found).__name__}; name the folder of a run, or its record.json.")
     return check_record(found, str(path))
 
+# %% ../nbs/21_report.ipynb #b7cea490
 def open_run(path) -> RunRecord:
     "A run from its folder or its record. Raises `ValueError` for what is none, is not finished, or is damaged."
     path = Path(path)
@@ -345,7 +346,7 @@ def making_section(run: RunRecord) -> list:
 
 def _opened(opened): return None if not opened else ', '.join(f"{k} {' '.join(v) if isinstance(v, list) else v}" for k, v in opened.items() if v)
 
-# %% ../nbs/21_report.ipynb #e4aff7b7
+# %% ../nbs/21_report.ipynb #e0e4cd09
 @dataclass(frozen=True, eq=False)
 class Variant:
     "Runs that differ in their seed only."
@@ -360,6 +361,7 @@ def what_was_asked(run: RunRecord) -> dict:
     "All settings but the seed and what follows from it."
     return {k: v for k, v in flat({k: v for k, v in run.config.items() if k not in ('seed', 'start', 'opened', 'inputs_digest', 'data', 'data_digest')}).items()}
 
+# %% ../nbs/21_report.ipynb #ae342c7a
 def same_data(runs: list[RunRecord]):
     "Raises `ValueError` unless all runs are of the same data and no run is there twice."
     first = runs[0]
@@ -375,7 +377,7 @@ def same_data(runs: list[RunRecord]):
         if key in seen: raise ValueError(f"{seen[key]!r} and {r.name!r} are the same run (same settings, seed {r.seed}); a run counts once, leave one out.")
         seen[key] = r.name
 
-# %% ../nbs/21_report.ipynb #1ff687d5
+# %% ../nbs/21_report.ipynb #5f849165
 def variants(runs: list[RunRecord]) -> list[Variant]:
     "The runs put together by settings, in the order in which they are named."
     of = {}
@@ -398,6 +400,7 @@ def _enough(asked):
     while apart(chosen) < apart(names): chosen.append(max((k for k in names if k not in chosen), key=lambda k: apart([*chosen, k])))
     return chosen
 
+# %% ../nbs/21_report.ipynb #43992a3a
 def difference(
     a: Variant, b: Variant,
     split: str,
@@ -440,20 +443,27 @@ def comparison_headline(found: list[Variant], split: str) -> list:
         tiles.append((f"against {b.label}", f"{points(d[0])} points", (f"95 % interval [{points(d[1])}, {points(d[2])}]; " if d[1] == d[1] else '') + d[3]))
     return [Headline(f"Worst group, {split}: {a.label}", f"{percent(s['mean'])} %", (note,), tuple(tiles))]
 
-# %% ../nbs/21_report.ipynb #06b33a1c
+# %% ../nbs/21_report.ipynb #b86bcfe9
 def comparison_table(found: list[Variant], split: str) -> list:
     "One row per variant."
     mean = lambda v, f: float(np.mean([f(r.record) for r in v.runs]))
     rows = []
     for i, v in enumerate(found):
         worst = list(dict.fromkeys(r.figures(split)['worst_group_name'] for r in v.runs))
-        rows.append((Mark(i, v.label), ', '.join(str(r.seed) for r in v.runs), worst_cell(v, split), worst[0] if len(worst) == 1 else f'{worst[0]} and {len(worst) - 1} more', *([] if len(found) == 1 else ['' if i == 0 else _difference_text(difference(found[0], v, split))]), *(percent(v.mean(split, k)) for k in ('adjusted_average', 'average', 'group_mean')),
-                     f"{mean(v, lambda r: r['curve'][r['best_epoch']]['passes']):.2f}", seconds(mean(v, lambda r: r['seconds']))))
+        better = [] if len(found) == 1 else ['' if i == 0 else _difference_text(difference(found[0], v, split))]
+        rows.append((Mark(i, v.label), ', '.join(str(r.seed) for r in v.runs), worst_cell(v, split), worst[0] if len(worst) == 1 else f'{worst[0]} and {len(worst) - 1} more', *better,
+                     *(percent(v.mean(split, k)) for k in ('adjusted_average', 'average', 'group_mean')), f"{mean(v, lambda r: r['curve'][r['best_epoch']]['passes']):.2f}", seconds(mean(v, lambda r: r['seconds']))))
     head = ('run', 'seeds', f'worst group, {split}, %', 'which', *(['first is better by'] if len(found) > 1 else []), 'adjusted average', 'average', 'group mean', 'passes to best', 'seconds')
-    several = any(len(v.runs) > 1 for v in found)
-    caption = "One seed: interval for the minimum, from the examples." + (" Several seeds: mean ± standard deviation over seeds." if several else '') + " Differences with 95 % intervals: over pairs of equal seeds (t), or with one seed each one that holds however the two errors depend on each other. Averages: all groups weighted as in training; all examples alike; all groups alike."
-    return [Section('Runs'), Grid(head, tuple(rows), 'llrl' + 'r' * (len(head) - 4), caption)]
+    return [Section('Runs'), Grid(head, tuple(rows), 'llrl' + 'r' * (len(head) - 4), _how_to_read(found))]
 
+def _how_to_read(found):
+    "What the intervals and averages of the table are."
+    sizes = {len(v.runs) for v in found}
+    parts = (["One seed: the interval is for the minimum, and comes from the examples."] if 1 in sizes else []) + (["Several seeds: mean ± standard deviation over seeds."] if sizes - {1} else [])
+    if len(found) > 1: parts.append("Differences have 95 % intervals: over pairs of equal seeds (t), or with one seed each one that holds however the two errors depend on each other.")
+    return ' '.join([*parts, "Averages: all groups weighted as in training; all examples alike; all groups alike."])
+
+# %% ../nbs/21_report.ipynb #c0f9dc49
 def group_matrix(found: list[Variant], split: str) -> list:
     "The accuracy of every group under every variant."
     names, acc = found[0].runs[0].counts(split).names, np.array([np.mean([r.counts(split).accuracy for r in v.runs], 0) for v in found])
