@@ -85,7 +85,7 @@ def _fault_of_counts(record):
     if not curve or any(not isinstance(e, dict) or set(CURVE) - set(e) or not len(e['correct']) == len(e['counted']) == n for e in curve): return "its curve is incomplete"
     return '' if 0 <= record['best_epoch'] < len(curve) else f"its best epoch is {record['best_epoch']} of {len(curve)}"
 
-# %% ../nbs/21_report.ipynb #af3c8d49
+# %% ../nbs/21_report.ipynb #8d650437
 def read_ledger(path: Path) -> Entered:
     "What entered when, summed over a ledger.csv. Raises `ValueError` when it is damaged."
     try:
@@ -99,7 +99,7 @@ def entered(groups, stages, epochs) -> Entered:
     stages, epochs = np.asarray(stages), np.asarray(epochs)
     n = int(stages.max()) + 1
     counts = np.bincount(stages * len(names) + of, minlength=n * len(names)).reshape(n, len(names))
-    return Entered(tuple(names.tolist()), np.array([epochs[stages == s][0] for s in range(n)]), counts)
+    return Entered(tuple(names.tolist()), np.array([epochs[stages >= s].min() for s in range(n)]), counts)
 
 def _read(path):
     "A record from its file."
@@ -254,7 +254,7 @@ def curve_section(run: RunRecord, split: str) -> list:
     shares = [share_figure(run)] if run.entered else []
     return [Section('Training'), Text(' '.join(notes)), *([group_curves(run, split)] if 'val' in run.record['splits'] else []), worst_curve(run), *shares, loss_curve(run)]
 
-# %% ../nbs/21_report.ipynb #da06b3c4
+# %% ../nbs/21_report.ipynb #b1e53c44
 def active_counts(run: RunRecord) -> np.ndarray:    # (stages, groups)
     "How many examples of each training group are in the active set of each stage."
     new, sizes = run.entered.counts, {c['stage']: c['active'] for c in run.record['curve']}
@@ -275,10 +275,16 @@ def share_figure(run: RunRecord) -> Figure:
     active, names = active_counts(run), run.entered.names
     if len(names) <= FEW: parts, labels, looks = active, list(names), _own_looks(run)
     else: parts, labels, looks = *_bands(active), range(BANDS)
-    edges = [*(e - .5 for e in run.entered.epochs), len(run.record['curve']) - .5]
-    keep = [i for i in range(len(parts)) if edges[i + 1] > edges[i]]
-    chart = share_chart('Share of each group in the active set over epochs', [edges[i] for i in keep] + edges[-1:], parts[keep] / parts[keep].sum(1, keepdims=True), looks, 'epoch', **{**stage_lines(run), 'shaded': None})
+    at, edges = _stretches(run)
+    share = parts[at] / parts[at].sum(1, keepdims=True)
+    chart = share_chart('Share of each group in the active set over epochs', edges, share, looks, 'epoch', **{**stage_lines(run), 'shaded': None})
     return Figure('Shares of the active set', chart, tuple(Mark(k, n) for k, n in zip(looks, labels)))
+
+def _stretches(run):
+    "The stages in the order of the epochs, and where each stretch begins and the last one ends; a method may go back to an earlier stage."
+    stages = [min(c['stage'], len(run.entered.counts) - 1) for c in run.record['curve']]
+    begins = [e for e in range(len(stages)) if e == 0 or stages[e] != stages[e - 1]]
+    return [stages[e] for e in begins], [*(e - .5 for e in begins), len(stages) - .5]
 
 def _own_looks(run):
     "Looks for the training groups: those of the evaluated groups where they are the same."
