@@ -244,7 +244,7 @@ def whisker(share: Share) -> Markup:
                tag('line', x1=f'{at(share.low):.1f}', x2=f'{at(share.high):.1f}', y1=8, y2=8, stroke='currentColor', stroke_width=2.4),
                tag('circle', cx=f'{at(share.value):.1f}', cy=8, r=3.4, fill='currentColor'), viewBox='0 0 120 16', class_='whisker', aria_hidden='true')
 
-# %% ../nbs/20_page.ipynb #a58787c3
+# %% ../nbs/20_page.ipynb #eaf2518a
 def _cell(value):
     "The content of a table cell."
     if isinstance(value, Share): return joined((tag('span', str(value), class_='nowrap'), ' ', whisker(value)))
@@ -256,9 +256,13 @@ def _grid(b):
     caption = [tag('p', b.caption, class_='caption')] if b.caption else []
     return tag('div', tag('div', tag('table', tag('thead', head), tag('tbody', *rows)), class_='scroll', tabindex=0), *caption, class_='block')
 
+def _fixed(text):
+    "A figure and its unit on one line."
+    return re.sub(r'(?<=\d) (?=%|points)', '\N{NO-BREAK SPACE}', text)
+
 def _headline(b):
-    main = tag('div', tag('p', b.label, class_='label'), tag('p', b.figure, class_='big'), *(tag('p', n) for n in b.notes), class_='main')
-    return tag('div', main, *(tag('div', tag('p', l, class_='label'), tag('p', f, class_='figure'), tag('p', n, class_='soft'), class_='tile') for l, f, n in b.beside), class_='headline')
+    main = tag('div', tag('p', b.label, class_='label'), tag('p', _fixed(b.figure), class_='big'), *(tag('p', _fixed(n)) for n in b.notes), class_='main')
+    return tag('div', main, *(tag('div', tag('p', l, class_='label'), tag('p', _fixed(f), class_='figure'), tag('p', n, class_='soft'), class_='tile') for l, f, n in b.beside), class_='headline')
 
 def _figure(b):
     legend = [tag('p', *(swatch(m) for m in b.legend), class_='legend')] if b.legend else []
@@ -269,7 +273,7 @@ def _cards(b):
                         *(tag('p', l) for l in c.lines), class_='card' if c.picture else 'card wide')
     return tag('div', tag('h3', b.title), tag('div', *map(one, b.cards), class_='cards'), class_='block')
 
-# %% ../nbs/20_page.ipynb #24369dfe
+# %% ../nbs/20_page.ipynb #e05b179e
 _RENDER = {Section: lambda b: tag('h2', b.title), Text: lambda b: tag('p', b.text, class_=b.kind or None), Code: lambda b: tag('pre', b.text),
            Headline: _headline, Grid: _grid, Figure: _figure, Cards: _cards}
 
@@ -287,10 +291,10 @@ def html_page(title: str, blocks: list, lead: str='') -> str:
     head = [tag('meta', charset='utf-8'), tag('meta', name='viewport', content='width=device-width, initial-scale=1'),
             tag('meta', http_equiv='Content-Security-Policy', content="default-src 'none'; style-src 'unsafe-inline'; img-src data:"),
             tag('title', title), tag('style', Markup(STYLE))]
-    main = tag('main', tag('h1', title), *([tag('p', lead, class_='lead')] if lead else []), _body(blocks))
+    main = tag('main', tag('h1', _fixed(title)), *([tag('p', lead, class_='lead')] if lead else []), _body(blocks))
     return '<!DOCTYPE html>\n' + tag('html', tag('head', *head), tag('body', main), lang='en') + '\n'
 
-# %% ../nbs/20_page.ipynb #cb3353d9
+# %% ../nbs/20_page.ipynb #059a427a
 _VARIABLES = lambda bg, fg, soft, faint, line, shade, colours: f"--bg:{bg};--fg:{fg};--soft:{soft};--faint:{faint};--line:{line};--shade:{shade};" + ''.join(f'--c{i}:{c};' for i, c in enumerate(colours))
 _DAY = _VARIABLES('#ffffff', '#1b1f24', '#59636e', '#98a2ad', '#d5dbe1', '#edf1f5', LIGHT)
 _NIGHT = _VARIABLES('#14181d', '#e4e8ec', '#9ea8b3', '#6b7580', '#3a424b', '#232a32', DARK)
@@ -306,11 +310,11 @@ p{{margin:.4em 0;max-width:75ch}} .lead,.soft,.caption,.label{{color:var(--soft)
 .note{{border-left:3px solid var(--c1);padding-left:.7em}}
 .headline{{display:flex;flex-wrap:wrap;gap:12px;margin:1em 0}}
 .headline>div{{border:1px solid var(--line);border-radius:8px;padding:10px 14px;flex:1 1 150px}} .headline>.main{{flex:2.2 1 300px;background:var(--shade)}}
-.headline p{{margin:.1em 0}} .label{{font-size:.9rem}} .tile .soft{{font-size:.85rem}} .big{{font-size:2.6rem;font-weight:650;line-height:1.15}} p.figure{{font-size:1.35rem;font-weight:600}}
+.headline p{{margin:.1em 0}} .label{{font-size:.9rem}} .tile .soft{{font-size:.85rem}} .big{{font-size:2.6rem;font-weight:650;line-height:1.15}} p.figure{{font-size:1.3rem;font-weight:600}}
 .scroll{{overflow-x:auto;max-width:100%}} table{{border-collapse:collapse;font-size:.93rem;font-variant-numeric:tabular-nums}}
 th,td{{padding:.28em .8em .28em 0;border-bottom:1px solid var(--line);text-align:left;vertical-align:top;overflow-wrap:normal}}
 th{{vertical-align:bottom;color:var(--soft);font-weight:600}} .r{{text-align:right}} td.r{{white-space:nowrap}} td.w{{min-width:15em}} td:first-child{{min-width:5.4em}} td .mark{{display:flex;min-width:9em;align-items:baseline}} td .swatch{{flex:none}}
-.mark{{display:inline-block;margin-right:1.1em}} td .mark{{margin:0}} .swatch{{width:12px;height:12px;margin-right:.35em;vertical-align:-1px}} .whisker{{width:110px;height:15px;vertical-align:-2px}}
+.mark{{display:inline-block;margin-right:1.1em}} td .mark{{margin:0}} .swatch{{width:12px;height:12px;margin-right:.35em;vertical-align:-1px}} .whisker{{width:90px;height:15px;vertical-align:-2px}}
 .figures{{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,430px),1fr));gap:22px}} figure{{margin:.6em 0;max-width:600px}} .chart{{width:100%;height:auto;display:block}} .chart .soft{{fill:var(--soft)}} .legend{{font-size:.9rem}}
 pre{{background:var(--shade);border-radius:6px;padding:10px 12px;white-space:pre-wrap;font-size:.88rem}}
 .cards{{display:flex;flex-wrap:wrap;gap:10px}} .card{{width:132px;font-size:.82rem}} .card.wide{{width:min(100%,340px);border:1px solid var(--line);border-radius:8px;padding:8px 10px}} .card p{{margin:.1em 0}}

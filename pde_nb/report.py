@@ -406,7 +406,7 @@ def _enough(asked):
     while apart(chosen) < apart(names): chosen.append(max((k for k in names if k not in chosen), key=lambda k: apart([*chosen, k])))
     return chosen
 
-# %% ../nbs/21_report.ipynb #43992a3a
+# %% ../nbs/21_report.ipynb #a51b4b15
 def difference(
     a: Variant, b: Variant,
     split: str,
@@ -421,7 +421,7 @@ def difference(
     gap = a.mean(split, key) - b.mean(split, key)
     if len(a.runs) == len(b.runs) == 1 and key == 'worst_group':
         (al, ah), (bl, bh) = (worst_interval(v.runs[0].counts(split), .975) for v in (a, b))
-        return gap, al - bh, ah - bl, 'one seed each: test examples, not seeds' if split == 'test' else 'one seed each'
+        return gap, al - bh, ah - bl, f'one seed each: chance in the {split} examples, not in training'
     return gap, float('nan'), float('nan'), 'fewer than two common seeds'
 
 # %% ../nbs/21_report.ipynb #5644b104
