@@ -7,7 +7,7 @@ __all__ = ['METHODS', 'PRESETS', 'DEFAULTS', 'EPOCHS', 'SMALLER', 'FEWER', 'know
            'with_changes', 'changed_schedule', 'counts_to_plain', 'counts_from_plain', 'figures', 'Report',
            'fingerprint', 'flat', 'read_json', 'claim', 'save_model', 'save_split', 'save_ledger', 'Fit', 'choose',
            'weights_name', 'source_for', 'regrouped', 'prepare', 'network', 'robust_fit', 'fit_in_folder',
-           'count_split', 'conclude', 'finished', 'load_finished', 'evaluate_run', 'read_config']
+           'count_split', 'conclude', 'finished', 'load_finished', 'evaluate_run', 'reopened', 'read_config']
 
 # %% ../nbs/18_fit.ipynb #0dc80a96
 import csv
@@ -170,7 +170,7 @@ class Report:
         for split in r['splits']: parts.append(f"\n{split}\n" + group_report(self.counts(split), r['train_counts']))
         return '\n'.join(parts)
 
-# %% ../nbs/18_fit.ipynb #2bfdaf70
+# %% ../nbs/18_fit.ipynb #fcd784af
 def fingerprint(model: nn.Module) -> str:
     "A short digest of all weights and buffers."
     import hashlib
@@ -195,7 +195,7 @@ def claim(folder: Path, config: dict, restart: bool=False):
     "Make the folder this run's own. Raises `ValueError` when another run's config is there, and names what differs."
     path = folder / 'config.json'
     if restart:
-        for name in ('checkpoint.safetensors', 'model.safetensors', 'record.json', 'ledger.csv', 'split.csv', 'config.json'): (folder / name).unlink(missing_ok=True)
+        for name in ('checkpoint.safetensors', 'model.safetensors', 'record.json', 'ledger.csv', 'split.csv', 'report.html', 'config.json'): (folder / name).unlink(missing_ok=True)
     if not path.exists(): return write_json(path, config)
     there = read_json(path)
     old, new = flat(there), flat(json.loads(json.dumps(config)))
@@ -370,7 +370,7 @@ def load_finished(model: nn.Module, folder: Path):
     except RuntimeError as e: raise ValueError(f"the weights in {str(path)!r} do not fit the model: {e}") from None
     model.eval()
 
-# %% ../nbs/18_fit.ipynb #41e96062
+# %% ../nbs/18_fit.ipynb #af08a166
 def evaluate_run(
     folder,                # of a finished run
     data: Data,            # the data set that it was trained on
@@ -380,10 +380,15 @@ def evaluate_run(
     inputs: dict | None=None,   # options of `make_source` that the config cannot hold: a tokenizer object, a cache
 ) -> GroupCounts:
     "Evaluate the weights in a run folder. Raises `ValueError` for an unfinished run, other data, or a model that cannot be rebuilt."
+    run = reopened(folder, data, model, device, inputs)
+    if not data.evaluation(split).counts.any(): raise ValueError(f"the data has no {split} split with examples in a group; there are {', '.join(s for s in SPLITS if len(data.rows(s)))}.")
+    return count_split(run, split)
+
+def reopened(folder, data: Data, model=None, device=None, inputs: dict | None=None) -> Run:
+    "A finished run with its selected weights, ready to predict; arguments and errors as in `evaluate_run`."
     folder = Path(folder)
     config = read_config(folder)
     if config['data_digest'] != data.digest: raise ValueError(f"the run in {str(folder)!r} is of other data: fingerprint {config['data_digest']}, not {data.digest}. Labels, split, groups or inputs differ.")
-    if not data.evaluation(split).counts.any(): raise ValueError(f"the data has no {split} split with examples in a group; there are {', '.join(s for s in SPLITS if len(data.rows(s)))}.")
     if config['own_model'] and model is None: raise ValueError(f"the run's model is a {config['model']} of your own; pass it as model=….")
     inputs = {**{k: tuple(v) if isinstance(v, list) else v for k, v in config['inputs'].items()}, **(inputs or {})}
     with warnings.catch_warnings():
@@ -391,7 +396,7 @@ def evaluate_run(
         run, _ = prepare(model if model is not None else config['model'], data, Method(1), weights=None, device=device, inputs=inputs,
                          changes={k: config['settings'][k] for k in ('eval_batch', 'bf16', 'channels_last')}, bar=False)
     load_finished(run.model, folder)
-    return count_split(run, split)
+    return run
 
 def read_config(folder) -> dict:
     "The config of a finished run. Raises `ValueError` when there is none."

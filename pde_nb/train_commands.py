@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['OPENED', 'open_data', 'open_arrays', 'setting_names', 'value', 'train_parser', 'plan_text', 'output', 'opened_with',
-           'guarded', 'pde_train', 'eval_parser', 'pde_eval']
+           'guarded', 'pde_train', 'eval_parser', 'open_again', 'pde_eval']
 
 # %% ../nbs/31_train_commands.ipynb #328d0ba8
 import argparse
@@ -196,13 +196,19 @@ def eval_parser() -> argparse.ArgumentParser:
     p.add_argument('--json', metavar='FILE', help="write the figures as JSON; '-' prints them")
     return p
 
-# %% ../nbs/31_train_commands.ipynb #d2456bf8
+# %% ../nbs/31_train_commands.ipynb #47b7146a
+def open_again(
+    run,          # folder of a finished run
+    data=None,    # where the data is now, if it was moved
+    root=None,
+) -> Data:
+    "The data of a run, opened as it was for training. Raises `ValueError` for a run that does not know its data."
+    opened = read_config(run).get('opened')
+    if not opened: raise ValueError(f"the run in {str(run)!r} was started from Python, and does not know where its data is; open the data there and use pde_nb.fit.evaluate_run(folder, data).")
+    return open_data(**{**opened, **({'root': str(Path(root).absolute())} if root else {}), **({'data': data} if data else {})})
+
 def _eval(args):
-    config = read_config(args.run)
-    opened = config.get('opened')
-    if not opened: raise ValueError(f"the run in {args.run!r} was started from Python, and does not know where its data is; use pde_nb.fit.evaluate_run(folder, data).")
-    opened = {**opened, **{k: str(Path(v).absolute()) for k, v in dict(root=args.root).items() if v}, **({'data': args.data} if args.data else {})}
-    data = open_data(**opened)
+    config, data = read_config(args.run), open_again(args.run, args.data, args.root)
     counts = evaluate_run(args.run, data, args.split, device=args.device, inputs={'cache': args.cache} if args.cache else None)
     train_counts = json.loads((Path(args.run) / 'record.json').read_text())['train_counts']
     if args.json != '-': print(f"{config['method']['name']} · {config['model']} · {config['data']} · seed {config['seed']}, {args.split}\n" + group_report(counts, train_counts))
