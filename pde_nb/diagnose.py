@@ -6,15 +6,16 @@
 __all__ = ['MAX_VALUES', 'SMALL_PART', 'FOLDS', 'PENALTIES', 'FAILING', 'WORDS', 'FEW', 'cross_table', 'agreeing', 'cramers_v',
            'association', 'candidates', 'halves', 'strength', 'growth_ratio', 'spurious_first', 'parts_of', 'folds_of',
            'probe', 'shortcut_test', 'worst_gain', 'probe_rows', 'small_inputs', 'pooled', 'network_inputs',
-           'projected', 'shortcut_says', 'condition_says', 'combined', 'validation_power', 'Diagnosis', 'diagnose',
-           'overall', 'suggestion', 'percent', 'attribute_text', 'condition_text', 'shortcut_text', 'reasons',
-           'validation_text', 'diagnosis_text']
+           'projected', 'shortcut_says', 'condition_says', 'combined', 'validation_power', 'without_attribute',
+           'Diagnosis', 'diagnose', 'overall', 'suggestion', 'percent', 'attribute_text', 'condition_text',
+           'shortcut_text', 'reasons', 'validation_text', 'candidates_text', 'diagnosis_text', 'fig_diagnosis']
 
-# %% ../nbs/19_diagnose.ipynb #9a5d969c
+# %% ../nbs/19_diagnose.ipynb #5a8c4bc8
 from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float, Int
+from matplotlib.figure import Figure
 
 from .data import Data, Pictures
 from .groups import Groups, Overlap, balanced_counts, group_names, random_rank
@@ -359,6 +360,14 @@ def validation_power(
     rows = [dict(name=n, n=int(k), detectable=float(min(1., detectable_difference(k))) if k else None) for n, k, t in zip(names, g.counts, there) if t]
     return dict(groups=rows, needed=int(np.ceil((detectable_difference(1) / difference) ** 2)), difference=difference)
 
+# %% ../nbs/19_diagnose.ipynb #7f1cbf58
+def without_attribute(data: Data) -> Data:
+    "The same data with its classes as the only groups."
+    g = data.train_groups
+    classes = Groups(data.y, g.variables[:1], g.values[:1])
+    about = lambda note: any(f"'{k}'" in note or f'{k}=' in note for k in data.attributes)
+    return replace(data, attributes={}, train_groups=classes, eval_groups=classes, notes=tuple(n for n in data.notes if not about(n)))
+
 # %% ../nbs/19_diagnose.ipynb #5148651f
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
@@ -372,7 +381,7 @@ class Diagnosis:
 
     def __str__(self): return diagnosis_text(self.record)
 
-# %% ../nbs/19_diagnose.ipynb #21e0813d
+# %% ../nbs/19_diagnose.ipynb #85c6d2e3
 WORDS = {'table': 'columns', 'features': 'features', 'texts': 'words', 'pictures': 'small pixels', 'pixels': 'small pixels'}
 
 def diagnose(
@@ -384,6 +393,7 @@ def diagnose(
     weights='pretrained',        # of the network
     inputs: dict | None=None,    # options of `make_source` for the network
     seed: int=0,
+    columns: dict | None=None,   # name → (n,) values: further columns, to look for an attribute among them
     command: str='pde_train --data …',   # how training is started, for the suggestion
 ) -> Diagnosis:
     "Counts, agreement, learnability, verdict and suggestion. Raises `ValueError` for too few examples and features that do not fit."
@@ -399,7 +409,7 @@ def diagnose(
     label = next((f['test']['label'] for f in found if f['state'] == 'examined'), None) or _label_alone(p, y[sample], rng)
     record = dict(data=data.name, kind=data.inputs.kind, inputs=what, n_train=len(train), n_probed=len(sample), seed=seed, classes=list(data.classes), class_counts=np.bincount(y, minlength=data.n_classes).tolist(),
                   groups=[dict(name=n, train=int(k)) for n, k in zip(group_names(groups), groups.counts)], label=label, attributes=found, validation=validation_power(data), notes=list(data.notes))
-    record['verdict'] = overall(found)
+    record.update(verdict=overall(found), candidates=candidates({k: np.asarray(v)[train] for k, v in (columns or {}).items()}, y))
     return Diagnosis(dict(record, suggestion=suggestion(record, groups, command)))
 
 # %% ../nbs/19_diagnose.ipynb #9266a721
@@ -497,7 +507,13 @@ def validation_text(v: dict, most: int=8) -> list[str]:
     lines = [f"  {r['name']}: " + ('no example: nothing can be said about it' if not r['n'] else f"{r['n']:,} examples show {100 * r['detectable']:.0f} points or more") for r in rows[:most]]
     return [f"validation: {100 * v['difference']:.0f} points in a group need about {v['needed']:,} examples of it; the smallest groups:", *lines, *([f"  … {len(rows) - most} more"] if len(rows) > most else [])]
 
-# %% ../nbs/19_diagnose.ipynb #95877504
+# %% ../nbs/19_diagnose.ipynb #989e7931
+def candidates_text(found: list[dict], most: int=10) -> list[str]:
+    "The columns that go with the label most."
+    if not found: return []
+    rows = [f"  {c['name']}: {c['n_values']} values, Cramér's V {c['cramers_v']:.2f}" for c in found[:most]]
+    return ['columns that could be an attribute, those that go with the label first. Which of them should not matter, only you can say:', *rows, *([f'  … {len(found) - most} more'] if len(found) > most else []), '']
+
 def diagnosis_text(r: dict) -> str:
     "A diagnosis for the terminal."
     width = max(map(len, r['classes']))
@@ -511,4 +527,42 @@ def diagnosis_text(r: dict) -> str:
     warn = [f"  warm-up: {s['warmup']:,} examples, {s['per_group']:,} of each group" + (' – tiny' if s['per_group'] < FEW else '')] if examined else []
     return '\n'.join([f"{r['data']}: {verdict}" if examined else f"{r['data']}: no attribute to judge by", *(f"  {w}" for w in reasons(r)), '',
                       f"classes of {r['n_train']:,} training examples", *classes, 'smallest groups', *small, *more, f"label: a probe on {r['inputs']} of {r['n_probed']:,} examples gets {percent(r['label'])} when balanced, guessing {100 * r['label']['chance']:.0f} %",
-                      '', *(line for f in r['attributes'] for line in [*attribute_text(f), '']), *validation_text(r['validation']), '', f"suggestion: {s['why']}", *warn, f"  {s['command']}", *(f"note: {n}" for n in r['notes'])])
+                      '', *(line for f in r['attributes'] for line in [*attribute_text(f), '']), *candidates_text(r['candidates']), *validation_text(r['validation']), '', f"suggestion: {s['why']}", *warn, f"  {s['command']}", *(f"note: {n}" for n in r['notes'])])
+
+# %% ../nbs/19_diagnose.ipynb #ffcd301c
+def fig_diagnosis(record: dict) -> Figure:
+    "Agreement against learnability for each attribute, and the accuracies of the probes; from a diagnosis's record. Raises `ValueError` where no attribute was examined."
+    found = [f for f in record['attributes'] if f['state'] == 'examined']
+    if not found: raise ValueError(f"no attribute of {record['data']} was examined, so there is nothing to draw; name one that varies and that has conflicting examples.")
+    fig = Figure(figsize=(7.6, 2.9), dpi=85, layout='constrained')
+    left, right = fig.subplots(1, 2)
+    for ax in (left, right): ax.spines[['top', 'right']].set_visible(False)
+    _draw_condition(left, found)
+    _draw_parts(right, max(found, key=lambda f: f['test']['gap']['value']))
+    return fig
+
+# %% ../nbs/19_diagnose.ipynb #e2282316
+CORE, SPURIOUS = '#1f5fa8', '#c8402f'
+
+def _draw_condition(ax, found):
+    v, lowest = np.linspace(0, 1, 101), 1e-3
+    ax.fill_between(v, lowest, np.maximum(v, lowest), color=SPURIOUS, alpha=.12, lw=0, label='spurious feature first')
+    for f in found:
+        g, low, high = (min(max(100. if f['growth'][k] is None else f['growth'][k], lowest), 100.) for k in ('value', 'low', 'high'))
+        ax.plot([f['cramers_v']] * 2, [low, high], color='k', lw=1)
+        ax.plot([f['v_low'], f['v_high']], [g, g], color='k', lw=1)
+        ax.plot(f['cramers_v'], g, 'o', ms=6, color=SPURIOUS if f['looks_spurious'] else CORE)
+        ax.annotate(f['name'], (f['cramers_v'], g), xytext=(5, 4), textcoords='offset points', fontsize=8)
+    ax.set(yscale='log', xlim=(0, 1), ylim=(lowest, 100), xlabel="Cramér's V of label and attribute", ylabel='growth, label / attribute')
+    ax.legend(fontsize=7, frameon=False, loc='upper left')
+
+def _draw_parts(ax, f):
+    t, order = f['test'], np.argsort(f['test']['plain']['accuracy'], kind='stable')[:8]
+    for shift, (name, colour) in zip((-.14, .14), (('plain', SPURIOUS), ('balanced', CORE))):
+        p, low, high = (100 * np.array(t[name][k])[order] for k in ('accuracy', 'low', 'high'))
+        ax.errorbar(p, np.arange(len(order)) + shift, xerr=np.clip([p - low, high - p], 0, None), fmt='o', ms=4, lw=1, color=colour, label=name)
+    ax.set(yticks=range(len(order)), xlim=(0, 100), xlabel='accuracy of a probe, %', title=f['name'])
+    ax.set_yticklabels([t['parts'][i] for i in order], fontsize=8)
+    ax.invert_yaxis()
+    ax.title.set_fontsize(10)
+    ax.legend(fontsize=7, frameon=False)
