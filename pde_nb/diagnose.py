@@ -323,7 +323,7 @@ def combined(says: list[str]) -> str:
     "'likely', 'unlikely' or 'unclear'."
     return 'likely' if 'yes' in says else 'unlikely' if set(says) == {'no'} else 'unclear'
 
-# %% ../nbs/19_diagnose.ipynb #99514da6
+# %% ../nbs/19_diagnose.ipynb #7aed9751
 def _examined(data, name, a, y, sample, x, p, weight, rng):
     "Everything about one attribute: `a` and `y` of all training examples, `x` and `p` of the sample."
     known, a = np.unique(a, return_inverse=True)
@@ -345,7 +345,7 @@ def _examined(data, name, a, y, sample, x, p, weight, rng):
 
 def _looks_spurious(found, t):
     "The plain probe does worse on conflicting examples than on agreeing ones of the same class, beyond chance, and the attribute goes with the label."
-    p, pairs = t['plain'], [(i, i + 1) for i in range(0, len(t['parts']) - 1) if t['parts'][i].endswith('conflicting') and t['parts'][i + 1].endswith('agreeing')]
+    p, pairs = t['plain'], [(i, i + 1) for i in range(0, len(t['parts']) - 1) if t['parts'][i].removesuffix('conflicting') == t['parts'][i + 1].removesuffix('agreeing')]
     return bool(found['v_low'] > 0 and any(p['high'][i] < p['low'][j] for i, j in pairs))
 
 # %% ../nbs/19_diagnose.ipynb #374bf703
@@ -435,7 +435,7 @@ def _label_alone(p, y, rng):
     even = 1 / np.bincount(y)[y]
     return _learnable(probe(p, y, even, folds_of(y, rng), lambda hit: np.average(hit, weights=even)), y, even)
 
-# %% ../nbs/19_diagnose.ipynb #7821ba85
+# %% ../nbs/19_diagnose.ipynb #032c30c5
 def overall(found: list[dict]) -> str:
     "The verdict of the attribute that is worst."
     verdicts = [f['verdict'] for f in found if f['state'] == 'examined']
@@ -445,19 +445,20 @@ def overall(found: list[dict]) -> str:
 def suggestion(record: dict, groups: Groups, command: str) -> dict:      # method, command, why, warmup: examples of the balanced set, per_group
     "What to run."
     there = groups.counts[groups.counts > 0]
-    warm, smallest = int(balanced_counts(groups.counts, empty='skip').sum()), int(there.min())
+    smallest = int(there.min())
+    warm = int(balanced_counts(groups.counts, FEW if smallest < FEW else None, 'skip').sum())
     states = {f['state'] for f in record['attributes']}
     out = dict(warmup=warm, per_group=smallest)
     run = lambda method, why: dict(out, method=method, command=f'{command} --method {method}', why=why)
-    if 'examined' not in states: return run('erm', 'no attribute could be examined: no method that uses groups can help here')
+    if 'examined' not in states: return run('erm', 'no attribute could be examined; name one that varies and should not matter, and diagnose again' if 'no conflict' not in states else 'without conflicting examples no method that uses groups can help; collect some, and diagnose again')
     if record['verdict'] == 'unlikely': return run('erm', 'nothing speaks against plain training; compare the groups afterwards')
     if record['verdict'] == 'unclear': return run('erm', 'run this first, then the same with --method pde, and compare the worst groups on validation')
-    if smallest < FEW: return run('group_dro', f'the smallest group has {smallest} training examples, so a balanced warm-up would have few different ones; compare with --method pde')
+    if smallest < FEW: return run('group_dro', f"the smallest group has {smallest} training example{'s' * (smallest != 1)}, too few for a balanced warm-up; compare with --method pde")
     return run('pde', f'the balanced warm-up set has {warm:,} examples, {smallest:,} of each group' + (': few, so compare with --method group_dro' if smallest < 5 * FEW else ''))
 
 FEW = 16             # examples of the smallest group, below which a balanced warm-up set is a handful
 
-# %% ../nbs/19_diagnose.ipynb #2e46c7d1
+# %% ../nbs/19_diagnose.ipynb #492b4789
 def percent(d: dict, key: str='accuracy') -> str:
     "A share with its interval, in percent."
     return f"{100 * d[key]:.0f} % [{100 * d['low']:.0f}, {100 * d['high']:.0f}]"
@@ -472,13 +473,14 @@ def attribute_text(f: dict) -> list[str]:
                 "  collect conflicting examples, or, if this is the label under another name, leave it out."]
     t = f['test']
     return [head + (' – looks spurious' if f['looks_spurious'] else ''), link,
-            f"  learnable when balanced: label {percent(t['label'])}, guessing {100 * t['label']['chance']:.0f} %; attribute {percent(t['attribute'])}, guessing {100 * t['attribute']['chance']:.0f} %", *condition_text(f), *shortcut_text(t)]
+            f"  learnable when balanced: label {percent(t['label'])}, guessing {100 * t['label']['chance']:.0f} %; attribute {percent(t['attribute'])}, guessing {100 * t['attribute']['chance']:.0f} %", *condition_text(f), *shortcut_text(t), *([] if f['learnable'] else ['    it says nothing here, since the probe hardly learns the label; features of a network (--model, --embeddings) may show more'])]
 
 def condition_text(f: dict) -> list[str]:
     g, first = f['growth'], f['spurious_first']
     number = lambda v: '∞' if v is None else f'{v:.2g}'
     if first is None: return ["  the paper's condition: neither label nor attribute can be learned from these inputs, so nothing can be said"]
-    after = f"; in the model plain training then needs {f['lateness']:.1f} times as long as balanced training to catch up" if first > .2 else ''
+    after = f"; in the model plain training then needs {f['lateness']:.1f} times as long as balanced training to catch up" if f['learnable'] else '; the probe hardly learns the label, so do not count on plain training to catch up'
+    after = after if first > .2 else ''
     return [f"  the paper's condition: growth of the label's feature over the attribute's {number(g['value'])} [{number(g['low'])}, {number(g['high'])}], against V {f['cramers_v']:.2f}:",
             f"    the spurious feature is learned first with probability {100 * first:.0f} %{after}"]
 
@@ -488,7 +490,7 @@ def shortcut_text(t: dict) -> list[str]:
     rows = [f"    {t['parts'][i]:<{width}}  " + '  '.join(f"{k} {100 * t[k]['accuracy'][i]:5.1f} [{100 * t[k]['low'][i]:.0f}, {100 * t[k]['high'][i]:.0f}]" for k in ('plain', 'balanced')) for i in order]
     return [f"  shortcut test: balancing changes the worst part of a probe by {100 * gap['value']:+.0f} points [{100 * gap['low']:+.0f}, {100 * gap['high']:+.0f}]; accuracy in %, worst parts first:", *rows]
 
-# %% ../nbs/19_diagnose.ipynb #1a1d9e34
+# %% ../nbs/19_diagnose.ipynb #6e4a5256
 def reasons(record: dict) -> list[str]:
     "Why the verdict is what it is, one line for each attribute."
     out = []
@@ -498,7 +500,7 @@ def reasons(record: dict) -> list[str]:
         c, s = f['says']['condition'], f['says']['shortcut']
         first = f"its feature is learned first ({100 * (f['spurious_first'] or 0):.0f} %)" + (' and lasts' if c == 'yes' else ', but not for long' if c == 'no' and f['spurious_first'] > .2 else '')
         if f['spurious_first'] is None: first = 'nothing can be learned from these inputs'
-        test = {'yes': 'a plain probe gives up its worst part', 'no': 'a plain probe loses nothing'}.get(s, 'the probe hardly learns the label' if not f['learnable'] else 'the gain of balancing is uncertain')
+        test = {'yes': 'a plain probe gives up its worst part' + ('' if f['looks_spurious'] else ', though agreeing and conflicting examples of a class fare alike: unequal classes can do that by themselves'), 'no': 'a plain probe loses nothing'}.get(s, 'the probe hardly learns the label' if not f['learnable'] else 'the gain of balancing is uncertain')
         out.append(f"{f['name']}: {f['verdict']} ({first}: {c}; {test}: {s})")
     return out
 
@@ -507,7 +509,7 @@ def validation_text(v: dict, most: int=8) -> list[str]:
     lines = [f"  {r['name']}: " + ('no example: nothing can be said about it' if not r['n'] else f"{r['n']:,} examples show {100 * r['detectable']:.0f} points or more") for r in rows[:most]]
     return [f"validation: {100 * v['difference']:.0f} points in a group need about {v['needed']:,} examples of it; the smallest groups:", *lines, *([f"  … {len(rows) - most} more"] if len(rows) > most else [])]
 
-# %% ../nbs/19_diagnose.ipynb #989e7931
+# %% ../nbs/19_diagnose.ipynb #44481815
 def candidates_text(found: list[dict], most: int=10) -> list[str]:
     "The columns that go with the label most."
     if not found: return []
@@ -524,7 +526,7 @@ def diagnosis_text(r: dict) -> str:
     examined = any(f['state'] == 'examined' for f in r['attributes'])
     verdict = f"plain training is {r['verdict']} to fail" if r['verdict'] != 'unclear' else 'whether plain training fails is unclear'
     s = r['suggestion']
-    warn = [f"  warm-up: {s['warmup']:,} examples, {s['per_group']:,} of each group" + (' – tiny' if s['per_group'] < FEW else '')] if examined else []
+    warn = [f"  warm-up of PDE: {s['warmup']:,} examples, {100 * s['warmup'] / r['n_train']:.1f} % of the training set" + (f"; of the smallest group there are only {s['per_group']:,}" if s['per_group'] < 5 * FEW else '')] if examined else []
     return '\n'.join([f"{r['data']}: {verdict}" if examined else f"{r['data']}: no attribute to judge by", *(f"  {w}" for w in reasons(r)), '',
                       f"classes of {r['n_train']:,} training examples", *classes, 'smallest groups', *small, *more, f"label: a probe on {r['inputs']} of {r['n_probed']:,} examples gets {percent(r['label'])} when balanced, guessing {100 * r['label']['chance']:.0f} %",
                       '', *(line for f in r['attributes'] for line in [*attribute_text(f), '']), *candidates_text(r['candidates']), *validation_text(r['validation']), '', f"suggestion: {s['why']}", *warn, f"  {s['command']}", *(f"note: {n}" for n in r['notes'])])

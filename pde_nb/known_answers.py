@@ -22,28 +22,30 @@ from .fit import robust_fit
 from .metrics import wilson_interval
 from .phase import cell_sample, plane_of
 
-# %% ../nbs/29_known_answers.ipynb #cdde967c
+# %% ../nbs/29_known_answers.ipynb #5db39d61
 def at_strength(
     y: Int[np.ndarray, " n"], agrees: np.ndarray,   # classes; whether label and attribute agree
     alpha: float,             # share of agreeing examples in every class
     n: int,                   # examples wanted
     rng: np.random.Generator,
+    equal: bool=False,        # as many of each class; else the shares of the classes stay
 ) -> Int[np.ndarray, " m"]:   # positions
     "A random part of the examples with this share of agreeing ones. Raises `ValueError` where there are not enough."
-    out = []
-    for k, share in enumerate(np.bincount(y) / len(y)):
+    out, counts = [], np.bincount(y)
+    for k, share in enumerate(np.ones(len(counts)) / len(counts) if equal else counts / len(y)):
         for side, part in ((True, alpha), (False, 1 - alpha)):
             there, wanted = np.flatnonzero((y == k) & (agrees == side)), round(n * share * part)
             if wanted > len(there): raise ValueError(f"alpha={alpha}, n={n}: class {k} has {len(there)} {'agreeing' if side else 'conflicting'} examples, and {wanted} are wanted; take a smaller n.")
             out.append(rng.permutation(there)[:wanted])
     return np.sort(np.concatenate(out))
 
-# %% ../nbs/29_known_answers.ipynb #69d21ad9
+# %% ../nbs/29_known_answers.ipynb #c192411c
 def with_strength(
     data: Data,               # one attribute; all its examples are shared out anew
     alpha: float | None,      # None: as it is
     n: int,                   # training examples
     seed: int,
+    equal: bool=False,        # as in `at_strength`
 ) -> Data:
     "Half of the data for testing, a tenth for validation, and of the rest a training set of this strength."
     rng, y = np.random.default_rng([seed, 7]), data.y
@@ -108,7 +110,7 @@ def synthetic_cases(
         out.append(case_of('synthetic', name, r['erm'][-1], r['pde'][0], diagnose(data), i in seen))
     return out
 
-# %% ../nbs/29_known_answers.ipynb #18b234bd
+# %% ../nbs/29_known_answers.ipynb #237e1511
 STRENGTHS = (.5, .75, .9, .95, .99)
 
 def made_cases(say=print) -> list[dict]:
@@ -125,32 +127,36 @@ def made_cases(say=print) -> list[dict]:
         say(out[-1])
     return out
 
-def strength_cases(family: str, pool: Data, n: int, strengths=STRENGTHS, seeds=(0,), say=print, **changes) -> list[dict]:
+def strength_cases(family: str, pool: Data, n: int, strengths=STRENGTHS, seeds=(0,), say=print, equal=False, **changes) -> list[dict]:
     "One pool of real data at several strengths."
     out = []
     for alpha in strengths:
         for seed in seeds:
-            out.append(real_case(family, f'agreeing {alpha:g}, seed {seed}' if alpha else pool.name, with_strength(pool, alpha, n, seed), seed, **changes))
+            out.append(real_case(family, f'agreeing {alpha:g}, seed {seed}' if alpha else pool.name, with_strength(pool, alpha, n, seed, equal), seed, **changes))
             say(out[-1])
     return out
 
-# %% ../nbs/29_known_answers.ipynb #00a9b50d
+# %% ../nbs/29_known_answers.ipynb #b887bdd6
 def adult_cases(path, say=print) -> list[dict]:
     "Adult with each of its attributes, and with sex at several strengths."
     pool = lambda attribute: replace(from_table(path, 'income', [attribute]), name=attribute)
     out = [c for a in ('race', 'marital-status', 'relationship', 'workclass', 'occupation', 'education') for c in strength_cases('adult', pool(a), 8000, (None,), say=say)]
-    return out + strength_cases('adult, sex', pool('sex'), 4000, (.5, .75, .9, .95), say=say)
+    out += strength_cases('adult, sex', pool('sex'), 4000, (.5, .75, .9, .95), say=say)
+    return out + strength_cases('adult, sex, equal classes', pool('sex'), 2400, STRENGTHS, say=say, equal=True)
 
 def waterbirds_cases(path, say=print) -> list[dict]:
     "Features of Waterbirds, from an .npz with features, y and place."
     z = np.load(path)
-    return strength_cases('waterbirds features', from_arrays(z['features'].astype(np.float32), z['y'], {'place': z['place']}, np.zeros(len(z['y']), int)), 2000, STRENGTHS, (0, 1), say)
+    pool = from_arrays(z['features'].astype(np.float32), z['y'], {'place': z['place']}, np.zeros(len(z['y']), int))
+    out = strength_cases('waterbirds features', pool, 2000, STRENGTHS, (0, 1), say)
+    return out + strength_cases('waterbirds features, equal classes', pool, 1200, STRENGTHS, (0, 1), say, equal=True)
 
 def mnist_cases(path, say=print) -> list[dict]:
-    "Coloured MNIST, from the .npz of tools/prepare.py, at half its resolution."
+    "Coloured MNIST, from the .npz of tools/prepare.py, at half its resolution; every other digit."
     z = np.load(path)
-    x = np.concatenate([b.reshape(len(b), 3, 14, 2, 14, 2).mean((3, 5)) for b in np.array_split(z['x'], 20)]).round().astype(np.uint8)
-    return strength_cases('coloured mnist', from_arrays(x, z['y'], {'colour': z['colour']}, np.zeros(len(x), int)), 4000, STRENGTHS, (0, 1), say)
+    x, y, colour = (z[k][::2] for k in ('x', 'y', 'colour'))
+    x = np.concatenate([b.reshape(len(b), 3, 14, 2, 14, 2).mean((3, 5)) for b in np.array_split(x, 20)]).round().astype(np.uint8)
+    return strength_cases('coloured mnist', from_arrays(x, y, {'colour': colour}, np.zeros(len(x), int)), 4000, STRENGTHS, (0, 1), say)
 
 def recorded_cases(files: dict, records, say=print) -> list[dict]:
     "The tasks of `results/real`: training is on record, the data is diagnosed now."
