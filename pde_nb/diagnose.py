@@ -300,7 +300,7 @@ def projected(
     if x.shape[1] > most: x = x @ np.linalg.eigh((x.T @ x).astype(np.float64))[1][:, -most:].astype(np.float32)
     return x / max(float((x ** 2).mean()) ** .5, 1e-12)
 
-# %% ../nbs/19_diagnose.ipynb #52127ddb
+# %% ../nbs/19_diagnose.ipynb #95aeb06e
 FAILING = .05        # worst group of plain training this far below that of balanced training
 
 def shortcut_says(gap: dict, learnable: bool) -> str:
@@ -314,6 +314,7 @@ def condition_says(
     learnable: bool,     # the probe learns the label
 ) -> str:
     "'yes', 'no' or 'open'."
+    if first != first: return 'open'
     if first < .2: return 'no'
     lasting = v > .5 ** .5 if learnable else v >= .5
     if first > .8: return 'yes' if lasting else 'no' if learnable else 'open'
@@ -368,7 +369,7 @@ def without_attribute(data: Data) -> Data:
     about = lambda note: any(f"'{k}'" in note or f'{k}=' in note for k in data.attributes)
     return replace(data, attributes={}, train_groups=classes, eval_groups=classes, notes=tuple(n for n in data.notes if not about(n)))
 
-# %% ../nbs/19_diagnose.ipynb #5148651f
+# %% ../nbs/19_diagnose.ipynb #ca2a95e3
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
     "What is known before training. `record` is plain data."
@@ -380,6 +381,10 @@ class Diagnosis:
         return self.record['verdict']
 
     def __str__(self): return diagnosis_text(self.record)
+
+    def _repr_markdown_(self):
+        head, *rest = str(self).split('\n')
+        return f"**{head}**\n\n" + ''.join(f'- {r}\n' for r in reasons(self.record)) + '\n```text\n' + '\n'.join(rest) + '\n```\n'
 
 # %% ../nbs/19_diagnose.ipynb #85c6d2e3
 WORDS = {'table': 'columns', 'features': 'features', 'texts': 'words', 'pictures': 'small pixels', 'pixels': 'small pixels'}

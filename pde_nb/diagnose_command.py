@@ -5,10 +5,9 @@
 # %% auto #0
 __all__ = ['few_values', 'open_columns', 'diagnose_parser', 'train_command', 'pde_diagnose']
 
-# %% ../nbs/32_diagnose_command.ipynb #4841e73a
+# %% ../nbs/32_diagnose_command.ipynb #09093c93
 import argparse
 import shlex
-import warnings
 from pathlib import Path
 
 import numpy as np

@@ -136,7 +136,7 @@ def strength_cases(family: str, pool: Data, n: int, strengths=STRENGTHS, seeds=(
             say(out[-1])
     return out
 
-# %% ../nbs/29_known_answers.ipynb #b887bdd6
+# %% ../nbs/29_known_answers.ipynb #8d8511ea
 def adult_cases(path, say=print) -> list[dict]:
     "Adult with each of its attributes, and with sex at several strengths."
     pool = lambda attribute: replace(from_table(path, 'income', [attribute]), name=attribute)
@@ -158,6 +158,7 @@ def mnist_cases(path, say=print) -> list[dict]:
     x = np.concatenate([b.reshape(len(b), 3, 14, 2, 14, 2).mean((3, 5)) for b in np.array_split(x, 20)]).round().astype(np.uint8)
     return strength_cases('coloured mnist', from_arrays(x, y, {'colour': colour}, np.zeros(len(x), int)), 4000, STRENGTHS, (0, 1), say)
 
+# %% ../nbs/29_known_answers.ipynb #076cf623
 def recorded_cases(files: dict, records, say=print) -> list[dict]:
     "The tasks of `results/real`: training is on record, the data is diagnosed now."
     openers = dict(adult=lambda p: from_table(p, 'income', ['sex']), sick=lambda p: from_table(p, 'contradiction', ['negation'], text=['sentence_A', 'sentence_B']),
