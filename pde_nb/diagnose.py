@@ -440,7 +440,7 @@ def _label_alone(p, y, rng):
     even = 1 / np.bincount(y)[y]
     return _learnable(probe(p, y, even, folds_of(y, rng), lambda hit: np.average(hit, weights=even)), y, even)
 
-# %% ../nbs/19_diagnose.ipynb #032c30c5
+# %% ../nbs/19_diagnose.ipynb #d0269e9b
 def overall(found: list[dict]) -> str:
     "The verdict of the attribute that is worst."
     verdicts = [f['verdict'] for f in found if f['state'] == 'examined']
@@ -458,8 +458,13 @@ def suggestion(record: dict, groups: Groups, command: str) -> dict:      # metho
     if 'examined' not in states: return run('erm', 'no attribute could be examined; name one that varies and should not matter, and diagnose again' if 'no conflict' not in states else 'without conflicting examples no method that uses groups can help; collect some, and diagnose again')
     if record['verdict'] == 'unlikely': return run('erm', 'nothing speaks against plain training; compare the groups afterwards')
     if record['verdict'] == 'unclear': return run('erm', 'run this first, then the same with --method pde, and compare the worst groups on validation')
-    if smallest < FEW: return run('group_dro', f"the smallest group has {smallest} training example{'s' * (smallest != 1)}, too few for a balanced warm-up; compare with --method pde")
+    if smallest < FEW: return run('group_dro', f"the smallest group has {smallest} training example{'s' * (smallest != 1)}, too few for a balanced warm-up; compare with --method pde" + _fewer(record, groups))
     return run('pde', f'the balanced warm-up set has {warm:,} examples, {smallest:,} of each group' + (': few, so compare with --method group_dro' if smallest < 5 * FEW else ''))
+
+def _fewer(record, groups):
+    "A hint to divide the training set by one of several attributes only."
+    single = [f for f in record['attributes'] if f['state'] == 'examined' and f['name'] in groups.variables]
+    return f", or divide the training set by fewer attributes (--train-by {max(single, key=lambda f: f['cramers_v'])['name']})" if len(groups.variables) > 2 and single else ''
 
 FEW = 16             # examples of the smallest group, below which a balanced warm-up set is a handful
 
@@ -514,7 +519,7 @@ def validation_text(v: dict, most: int=8) -> list[str]:
     lines = [f"  {r['name']}: " + ('no example: nothing can be said about it' if not r['n'] else f"{r['n']:,} examples show {100 * r['detectable']:.0f} points or more") for r in rows[:most]]
     return [f"validation: {100 * v['difference']:.0f} points in a group need about {v['needed']:,} examples of it; the smallest groups:", *lines, *([f"  … {len(rows) - most} more"] if len(rows) > most else [])]
 
-# %% ../nbs/19_diagnose.ipynb #44481815
+# %% ../nbs/19_diagnose.ipynb #49790ef2
 def candidates_text(found: list[dict], most: int=10) -> list[str]:
     "The columns that go with the label most."
     if not found: return []
@@ -525,13 +530,15 @@ def diagnosis_text(r: dict) -> str:
     "A diagnosis for the terminal."
     width = max(map(len, r['classes']))
     classes = [f"  {c:<{width}}  {n:>9,}  {100 * n / r['n_train']:5.1f} %" for c, n in zip(r['classes'], r['class_counts'])]
-    groups = sorted((g for g in r['groups']), key=lambda g: g['train'])
+    groups = sorted((g for g in r['groups'] if g['train']), key=lambda g: g['train'])
+    empty = len(r['groups']) - len(groups)
     small = [f"  {g['name']}: {g['train']:,} ({100 * g['train'] / r['n_train']:.2f} %)" for g in groups[:8]]
     more = [f"  … {len(groups) - 8} more, the largest {groups[-1]['name']}: {groups[-1]['train']:,}"] if len(groups) > 8 else []
+    more += [f"  {empty} of {len(r['groups'])} groups have no training example"] if empty else []
     examined = any(f['state'] == 'examined' for f in r['attributes'])
     verdict = f"plain training is {r['verdict']} to fail" if r['verdict'] != 'unclear' else 'whether plain training fails is unclear'
     s = r['suggestion']
-    warn = [f"  warm-up of PDE: {s['warmup']:,} examples, {100 * s['warmup'] / r['n_train']:.1f} % of the training set" + (f"; of the smallest group there are only {s['per_group']:,}" if s['per_group'] < 5 * FEW else '')] if examined else []
+    warn = [f"  warm-up of PDE: {s['warmup']:,} examples, {100 * s['warmup'] / r['n_train']:.1f} % of the training set" + (f"; the smallest group has {s['per_group']:,}" if s['per_group'] < 5 * FEW else '')] if examined else []
     return '\n'.join([f"{r['data']}: {verdict}" if examined else f"{r['data']}: no attribute to judge by", *(f"  {w}" for w in reasons(r)), '',
                       f"classes of {r['n_train']:,} training examples", *classes, 'smallest groups', *small, *more, f"label: a probe on {r['inputs']} of {r['n_probed']:,} examples gets {percent(r['label'])} when balanced, guessing {100 * r['label']['chance']:.0f} %",
                       '', *(line for f in r['attributes'] for line in [*attribute_text(f), '']), *candidates_text(r['candidates']), *validation_text(r['validation']), '', f"suggestion: {s['why']}", *warn, f"  {s['command']}", *(f"note: {n}" for n in r['notes'])])
@@ -548,12 +555,13 @@ def fig_diagnosis(record: dict) -> Figure:
     _draw_parts(right, max(found, key=lambda f: f['test']['gap']['value']))
     return fig
 
-# %% ../nbs/19_diagnose.ipynb #e2282316
+# %% ../nbs/19_diagnose.ipynb #4218387b
 CORE, SPURIOUS = '#1f5fa8', '#c8402f'
 
 def _draw_condition(ax, found):
     v, lowest = np.linspace(0, 1, 101), 1e-3
-    ax.fill_between(v, lowest, np.maximum(v, lowest), color=SPURIOUS, alpha=.12, lw=0, label='spurious feature first')
+    ax.fill_between(v, lowest, np.maximum(v, lowest), color=SPURIOUS, alpha=.12, lw=0)
+    ax.text(.97, 1.6 * lowest, 'spurious feature first', ha='right', fontsize=8, color=SPURIOUS)
     for f in found:
         g, low, high = (min(max(100. if f['growth'][k] is None else f['growth'][k], lowest), 100.) for k in ('value', 'low', 'high'))
         ax.plot([f['cramers_v']] * 2, [low, high], color='k', lw=1)
@@ -561,14 +569,13 @@ def _draw_condition(ax, found):
         ax.plot(f['cramers_v'], g, 'o', ms=6, color=SPURIOUS if f['looks_spurious'] else CORE)
         ax.annotate(f['name'], (f['cramers_v'], g), xytext=(5, 4), textcoords='offset points', fontsize=8)
     ax.set(yscale='log', xlim=(0, 1), ylim=(lowest, 100), xlabel="Cramér's V of label and attribute", ylabel='growth, label / attribute')
-    ax.legend(fontsize=7, frameon=False, loc='upper left')
 
 def _draw_parts(ax, f):
     t, order = f['test'], np.argsort(f['test']['plain']['accuracy'], kind='stable')[:8]
     for shift, (name, colour) in zip((-.14, .14), (('plain', SPURIOUS), ('balanced', CORE))):
         p, low, high = (100 * np.array(t[name][k])[order] for k in ('accuracy', 'low', 'high'))
         ax.errorbar(p, np.arange(len(order)) + shift, xerr=np.clip([p - low, high - p], 0, None), fmt='o', ms=4, lw=1, color=colour, label=name)
-    ax.set(yticks=range(len(order)), xlim=(0, 100), xlabel='accuracy of a probe, %', title=f['name'])
+    ax.set(yticks=range(len(order)), xlim=(-2, 102), xlabel='accuracy of a probe, %', title=f['name'])
     ax.set_yticklabels([t['parts'][i] for i in order], fontsize=8)
     ax.invert_yaxis()
     ax.title.set_fontsize(10)
