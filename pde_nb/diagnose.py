@@ -181,7 +181,7 @@ def probe(
         tried.append((score(hit), hit))
     return max(tried, key=lambda t: t[0])[1]
 
-# %% ../nbs/19_diagnose.ipynb #73bf308e
+# %% ../nbs/19_diagnose.ipynb #ff457b56
 def shortcut_test(
     x: Float[np.ndarray, "n d"],
     y: Int[np.ndarray, " n"], a: Int[np.ndarray, " n"],
@@ -195,7 +195,7 @@ def shortcut_test(
     (part, names), fold, even = parts_of(y, a, cells, classes or range(len(cells))), folds_of(cell, rng), 1 / np.bincount(cell)[cell]
     total = np.bincount(part)
     by_part = lambda hit: np.bincount(part, hit) / total
-    plain = probe(x, y, weight, fold, lambda hit: np.average(hit, weights=weight))
+    plain = probe(x, y, weight, fold, lambda hit: by_part(hit).min())
     level = probe(x, y, even, fold, lambda hit: by_part(hit).min())
     seen = probe(x, a, even, fold, lambda hit: np.average(hit, weights=even))
     gap = worst_gain(np.stack([np.bincount(part, w) for w in (plain & level, plain & ~level, ~plain & level, ~plain & ~level)], 1), rng)
