@@ -5,16 +5,16 @@
 # %% auto #0
 __all__ = ['CURVE', 'trial_record', 'validation_score', 'figures_of', 'Contender', 'word', 'contend']
 
-# %% ../nbs/22_compare.ipynb #4d5abf28
-from dataclasses import asdict, dataclass, field
+# %% ../nbs/22_compare.ipynb #a2d3e2df
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from .data import Data
-from .fit import Report, describe, figures, robust_fit
+from .fit import Report, counts_from_plain, figures, robust_fit
 from .methods import Method
 from .records import surroundings, summary, write_json
 
-# %% ../nbs/22_compare.ipynb #c31579d2
+# %% ../nbs/22_compare.ipynb #e536c6c0
 CURVE = ('epoch', 'stage', 'active', 'passes', 'lr', 'worst', 'exact', 'best', 'evaluated')
 
 def trial_record(report: Report) -> dict:
@@ -31,7 +31,6 @@ def validation_score(trial: dict) -> tuple[float, float]:
 
 def figures_of(trial: dict, split: str, train_counts=None) -> dict:
     "The figures of a trial, see `pde_nb.fit.figures`."
-    from pde_nb.fit import counts_from_plain
     return figures(counts_from_plain(trial['splits'][split]), train_counts)
 
 # %% ../nbs/22_compare.ipynb #fd071eaa

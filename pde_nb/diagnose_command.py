@@ -77,12 +77,12 @@ def diagnose_parser() -> argparse.ArgumentParser:
     a('--json', metavar='FILE', help="write everything as JSON; '-' prints it instead of the text")
     return p
 
-# %% ../nbs/32_diagnose_command.ipynb #9af99f14
+# %% ../nbs/32_diagnose_command.ipynb #91d9a935
 def train_command(args) -> str:
     "The `pde_train` that opens the same data."
     words = ['pde_train']
     for name in (*OPENED, 'model', 'weights', 'size', 'cache'):
-        given = getattr(args, name)
+        given = getattr(args, name, None)
         if given is None or name == 'weights' and args.model is None or (name, given) == ('weights', 'pretrained'): continue
         words += ['--' + name, *map(str, given if isinstance(given, list) else [given])]
     return shlex.join(words + ([] if args.attribute or args.data in READERS else ['--attribute', 'COLUMN']))
@@ -93,7 +93,7 @@ def _read_embeddings(path):
     except (ValueError, OSError) as e: raise ValueError(f"--embeddings {path!r} cannot be read as .npy ({e}); write it with numpy.save.") from None
 
 def _diagnose(args):
-    opened, columns = {k: getattr(args, k) for k in OPENED}, None
+    opened, columns = {k: getattr(args, k, None) for k in OPENED}, None
     if args.embeddings and args.model: raise ValueError("--embeddings and --model exclude each other; the probes see one of them.")
     if args.figure: writable_folder(Path(args.figure).parent)
     if args.attribute or args.data in READERS or not args.label or not Path(args.data).exists(): data = open_data(**opened)

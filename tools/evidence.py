@@ -12,6 +12,7 @@ import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pde_nb.auto import AutoPDE, BalancedPDE
 from pde_nb.compare import Contender, contend
 from pde_nb.data import Data
 from pde_nb.expansion import Schedule
@@ -57,10 +58,13 @@ TASKS = {
 def contenders(task: Task, data: Data) -> dict:
     """The methods, each within the budget of examples."""
     groups = data.groups("train")
-    counts = groups.counts[groups.counts > 0]
     once = int(balanced_counts(groups.counts, None, "skip").sum())
     methods = dict(erm=Method(task.passes), subsample=Subsample(task.passes * len(groups) // once, empty="skip"), resampling=Resampling(task.passes),
                    group_dro=GroupDRO(task.passes), pde_hand=task.hand)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        most = task.passes * len(groups) // AutoPDE().begin(groups, 0).round_size
+    methods |= dict(pde_auto=AutoPDE(most), pde_balanced=BalancedPDE(most))
     return {name: Contender(m, tuple(dict(lr=lr) for lr in task.lrs), task.settings) for name, m in methods.items()}
 
 
