@@ -5,14 +5,14 @@
 # %% auto #0
 __all__ = ['CURVE', 'trial_record', 'validation_score', 'figures_of', 'Contender', 'word', 'contend']
 
-# %% ../nbs/22_compare.ipynb #a2d3e2df
+# %% ../nbs/22_compare.ipynb #1b1f9db3
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from .data import Data
 from .fit import Report, counts_from_plain, figures, robust_fit
 from .methods import Method
-from .records import surroundings, summary, write_json
+from .records import surroundings, write_json
 
 # %% ../nbs/22_compare.ipynb #e536c6c0
 CURVE = ('epoch', 'stage', 'active', 'passes', 'lr', 'worst', 'exact', 'best', 'evaluated')

@@ -8,12 +8,12 @@ __all__ = ['Pace', 'geometric_sizes', 'Stage', 'advance']
 # %% ../nbs/05_pacing.ipynb #e8629b25
 from dataclasses import dataclass, replace
 
-# %% ../nbs/05_pacing.ipynb #cdd2df10
+# %% ../nbs/05_pacing.ipynb #20fab08b
 @dataclass(frozen=True)
 class Pace:
     "The constants of a schedule that sets itself. Raises `ValueError` for a value outside its range."
     rounds: int = 12        # without a better model that end a stage, ≥ 1
-    waits: float = .5       # and at least this share of the rounds that the stage took to its best one, ≥ 0
+    waits: float = .25      # and at least this share of the rounds that the stage took to its best one, ≥ 0
     growth: float = 2.      # an expansion makes the active set this many times as large, > 1
     slower: float = .3      # the learning rate is multiplied by this when the warm-up ends, and after each stage that gained nothing; in (0, 1]
     tries: int = 2          # stages in a row without a gain that end the training, ≥ 1

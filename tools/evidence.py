@@ -1,27 +1,38 @@
 """Run the real tasks: every method, five seeds, the same small budget of tuning.
 
-    python tools/evidence.py TASK --root FOLDER --out FOLDER [--methods NAME ...] [--seeds 5]
+    python tools/evidence.py TASK        --root FOLDER --out FOLDER [--methods NAME ...] [--seeds 5]
+    python tools/evidence.py sensitivity --root FOLDER --out FOLDER [--seeds 5]
+    python tools/evidence.py synthetic   --out FOLDER [--seeds 20]
 
 FOLDER of --root holds the prepared data (tools/prepare.py) and, for Waterbirds, the official folder and the weights.
-A run that was cut off goes on where it was when the command is given again. Each method writes OUT/METHOD.json.
+A run that was cut off goes on where it was when the command is given again. Each method writes OUT/TASK/METHOD.json;
+the constants of the schedule that sets itself are varied one at a time into OUT/sensitivity, on the two quickest tasks
+and with the learning rate that was chosen there, and on the synthetic experiment into OUT/synthetic.json.
 """
 
 import argparse
+import json
 import sys
+import time
 import warnings
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 
 from pde_nb.auto import AutoPDE, BalancedPDE
-from pde_nb.compare import Contender, contend
+from pde_nb.compare import Contender, contend, word
 from pde_nb.data import Data
 from pde_nb.expansion import Schedule
 from pde_nb.group_dro import GroupDRO
 from pde_nb.groups import balanced_counts
 from pde_nb.methods import Method
+from pde_nb.pacing import Pace
 from pde_nb.pde import PDE
+from pde_nb.records import surroundings, write_json
 from pde_nb.reweighting import Resampling
 from pde_nb.subsample import Subsample
+from pde_nb.synthetic import PRESETS as SYNTHETIC
+from pde_nb.synthetic_auto import auto_figures, auto_record
 from pde_nb.train_commands import open_data
 
 
@@ -68,26 +79,73 @@ def contenders(task: Task, data: Data) -> dict:
     return {name: Contender(m, tuple(dict(lr=lr) for lr in task.lrs), task.settings) for name, m in methods.items()}
 
 
+VARIATIONS = ({}, *(dict(rounds=v) for v in (6, 24)), *(dict(waits=v) for v in (0.0, 0.5)), *(dict(growth=v) for v in (1.5, 4.0)),
+              *(dict(slower=v) for v in (0.1, 1.0)), *(dict(tries=v) for v in (1, 3)))
+
+
+def opened(task: Task, root: Path) -> Data:
+    """The data of a task."""
+    if task.open["data"] == "waterbirds":
+        return open_data(**task.open, root=str(root / "waterbirds128"))
+    return open_data(**dict(task.open, data=str(root / task.open["data"])))
+
+
+def run_task(name: str, args):
+    """Every method on one task."""
+    task = TASKS[name]
+    data = opened(task, args.root)
+    known = contenders(task, data)
+    for method in args.methods or known:
+        if method not in known:
+            sys.exit(f"--methods {method}: there are {', '.join(known)}.")
+        contend(method, known[method], data, range(args.seeds), args.out / name, say=say, model=task.model,
+                weights=str(args.root / task.weights) if task.weights else "pretrained",
+                inputs=dict(task.inputs, **({"cache": args.cache} if args.cache else {})))
+
+
+def run_sensitivity(args):
+    """One constant at a time, on the quickest tasks."""
+    for name in ("waterbirds_features", "adult"):
+        data = opened(TASKS[name], args.root)
+        chosen = json.loads((args.out / name / "pde_auto.json").read_text())["chosen"]
+        for change in VARIATIONS:
+            contend(word(change), Contender(AutoPDE(**change), ({},), {**TASKS[name].settings, **chosen}), data, range(args.seeds), args.out / "sensitivity" / name, say=say)
+
+
+def run_synthetic(args):
+    """The synthetic experiment: with the preset's schedule and without one, then one constant at a time."""
+    start, seeds, rows = time.monotonic(), range(args.seeds), []
+    for preset, case, seed in product(("released", "paper"), (1, 2), seeds):
+        rows.append(auto_record(SYNTHETIC[preset], case, seed))
+        say(f"{preset} case {case} seed {seed}: {rows[-1]['auto']['worst_group']:.1f} without a schedule, {rows[-1]['hand']['worst_group']:.1f} with it")
+    varied = [dict(change=change, seed=seed, **auto_figures(SYNTHETIC["released"], 1, seed, Pace(**change))) for change, seed in product(VARIATIONS, seeds)]
+    write_json(args.out / "synthetic.json", dict(surroundings=surroundings(), seconds=round(time.monotonic() - start, 1), rows=rows, varied=varied))
+
+
+def say(text):
+    print(text, flush=True)
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("task", choices=TASKS)
-    p.add_argument("--root", type=Path, required=True)
+    p.add_argument("task", choices=[*TASKS, "sensitivity", "synthetic"])
+    p.add_argument("--root", type=Path)
     p.add_argument("--out", type=Path, required=True)
     p.add_argument("--methods", nargs="+")
-    p.add_argument("--seeds", type=int, default=5)
+    p.add_argument("--seeds", type=int)
     p.add_argument("--cache", help="where decoded pictures are kept")
     args = p.parse_args()
+    if args.task != "synthetic" and args.root is None:
+        p.error("--root is missing: the folder with the prepared data.")
+    args.seeds = args.seeds or (20 if args.task == "synthetic" else 5)
     warnings.simplefilter("ignore", UserWarning)
-    task = TASKS[args.task]
-    where = dict(task.open, root=str(args.root / "waterbirds128")) if task.open["data"] == "waterbirds" else dict(task.open, data=str(args.root / task.open["data"]))
-    data = open_data(**where)
-    known = contenders(task, data)
-    for name in args.methods or known:
-        if name not in known:
-            sys.exit(f"--methods {name}: there are {', '.join(known)}.")
-        contend(name, known[name], data, range(args.seeds), args.out / args.task, say=lambda text: print(text, flush=True), model=task.model,
-                weights=str(args.root / task.weights) if task.weights else None if task.model != "minilm" else "pretrained",
-                inputs=dict(task.inputs, **({"cache": args.cache} if args.cache else {})))
+    args.out.mkdir(parents=True, exist_ok=True)
+    if args.task == "synthetic":
+        run_synthetic(args)
+    elif args.task == "sensitivity":
+        run_sensitivity(args)
+    else:
+        run_task(args.task, args)
 
 
 if __name__ == "__main__":
