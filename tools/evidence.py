@@ -44,6 +44,7 @@ class Task:
     passes: int  # budget: training examples shown, in units of the training set
     lrs: tuple  # tried on the first seed
     hand: PDE  # the schedule set by hand
+    most_epochs: int = 10_000  # of Subsample: where its set is tiny, the budget would be spent on evaluating it
     model: str | None = None
     weights: str | None = None  # a file below the root
     inputs: dict = field(default_factory=dict)
@@ -53,16 +54,16 @@ class Task:
 TASKS = {
     "waterbirds": Task(
         dict(data="waterbirds"), 2, (1e-3, 3e-3), PDE(None, Schedule(18, 30, 2, n_expansions=7), 0.3),
-        "mobilenet_v2", "mobilenet_v2.safetensors", dict(size=128), dict(channels_last=True, weight_decay=1e-3, batch_size=64)),
+        model="mobilenet_v2", weights="mobilenet_v2.safetensors", inputs=dict(size=128), settings=dict(channels_last=True, weight_decay=1e-3, batch_size=64)),
     "waterbirds_features": Task(
         dict(data="waterbirds_features.npz", label="y", attribute=["place"]), 20, (1e-3, 1e-2), PDE(None, Schedule(60, 22, 4, n_expansions=40), 0.3)),
     "sick": Task(
         dict(data="sick.csv", label="contradiction", attribute=["negation"], text=["sentence_A", "sentence_B"]), 2, (5e-5, 1e-4),
-        PDE(None, Schedule(15, 20, 2, n_expansions=7), 0.3), "minilm", None, {}, dict(batch_size=32, bf16=True, eval_batch=64)),
+        PDE(None, Schedule(15, 20, 2, n_expansions=7), 0.3), model="minilm", settings=dict(batch_size=32, bf16=True, eval_batch=64)),
     "adult": Task(dict(data="adult.csv", label="income", attribute=["sex"]), 20, (1e-3, 1e-2), PDE(None, Schedule(20, 470, 4, n_expansions=10), 0.3)),
     "coloured_mnist": Task(
         dict(data="coloured_mnist.npz", label="y", attribute=["colour"]), 2, (1e-2, 3e-2),
-        PDE(None, Schedule(40, 100, 2, n_expansions=20), 0.3), "small_cnn", None, {}, dict(channels_last=True)),
+        PDE(None, Schedule(40, 100, 2, n_expansions=20), 0.3), 150, model="small_cnn", settings=dict(channels_last=True)),
 }
 
 
@@ -70,7 +71,7 @@ def contenders(task: Task, data: Data) -> dict:
     """The methods, each within the budget of examples."""
     groups = data.groups("train")
     once = int(balanced_counts(groups.counts, None, "skip").sum())
-    methods = dict(erm=Method(task.passes), subsample=Subsample(task.passes * len(groups) // once, empty="skip"), resampling=Resampling(task.passes),
+    methods = dict(erm=Method(task.passes), subsample=Subsample(min(task.most_epochs, task.passes * len(groups) // once), empty="skip"), resampling=Resampling(task.passes),
                    group_dro=GroupDRO(task.passes), pde_hand=task.hand)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
