@@ -7,9 +7,9 @@ __all__ = ['CURVE', 'NAMES', 'SAME', 'HEAD', 'MARKS', 'trial_record', 'validatio
            'contend', 'read_comparison', 'ran', 'label', 'trial_figures', 'over_seeds', 'spread', 'interval_text',
            'table_row', 'comparison_table', 'paired', 'signed', 'paired_table', 'findings', 'within', 'given',
            'groups_table', 'noise_of_test', 'accuracy_by_group', 'group_accuracy_table', 'choice_table', 'stages_of',
-           'expansion_gain', 'ended', 'gain_text', 'fig_comparison', 'fig_stages']
+           'expansion_gain', 'ended', 'gain_text', 'lessons', 'reasons', 'bullets', 'fig_comparison', 'fig_stages']
 
-# %% ../nbs/22_compare.ipynb #6de843a4
+# %% ../nbs/22_compare.ipynb #481eafc4
 import json
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -17,6 +17,7 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
+from matplotlib.ticker import LogLocator
 
 from .data import Data
 from .fit import Report, counts_from_plain, figures, robust_fit
@@ -88,8 +89,8 @@ def contend(
     write_json(Path(out) / f'{name}.json', result)
     return result
 
-# %% ../nbs/22_compare.ipynb #23f233ed
-NAMES = dict(erm='ERM', subsample='Subsample', resampling='Group resampling', group_dro='GroupDRO', pde_hand='PDE, set by hand', pde_auto='PDE, auto', pde_balanced='PDE, balanced')
+# %% ../nbs/22_compare.ipynb #b2b1112c
+NAMES = dict(erm='ERM', subsample='Subsample', resampling='Group resampling', group_dro='GroupDRO', pde_hand='PDE (set by hand)', pde_auto='PDE (auto)', pde_balanced='PDE (balanced)')
 SAME = 'data', 'data_digest', 'model', 'weights', 'inputs', 'train_counts'
 
 def read_comparison(
@@ -129,14 +130,14 @@ def over_seeds(result: dict, key: str) -> dict:
     "Mean, standard deviation and t interval of the mean of one of `trial_figures`."
     return summary([f[key] for f in trial_figures(result)])
 
-# %% ../nbs/22_compare.ipynb #d06b68b1
+# %% ../nbs/22_compare.ipynb #2ed67893
 def spread(s: dict, places: int=1) -> str:
     "Mean ± standard deviation; the mean alone for one seed, a dash where undefined."
     return '–' if s['mean'] != s['mean'] else f"{s['mean']:.{places}f}" + (f" ± {s['sd']:.{places}f}" if s['sd'] == s['sd'] else '')
 
-def interval_text(s: dict, low: float=-np.inf, high: float=np.inf, sign: str='') -> str:
+def interval_text(s: dict, low: float=-np.inf, high: float=np.inf, sign: str='', places: int=1) -> str:
     "The interval, cut to a range; nothing for one seed."
-    return '' if s['lo'] != s['lo'] else f" [{max(s['lo'], low):{sign}.1f}, {min(s['hi'], high):{sign}.1f}]"
+    return '' if s['lo'] != s['lo'] else f" [{max(s['lo'], low):{sign}.{places}f}, {min(s['hi'], high):{sign}.{places}f}]"
 
 HEAD = ('method', 'worst group, test [95 % of the mean]', 'adjusted average', 'average', 'mean of groups', 'worst group, validation', 'chosen', 'passes to the best / in all', 'seconds a run')
 
@@ -152,7 +153,7 @@ def comparison_table(comparison: dict) -> str:
     "A comparison as a Markdown table, accuracies in percent; seconds are the median over seeds."
     return '\n'.join([f"| {' | '.join(HEAD)} |", '|' + '---|' * len(HEAD), *(table_row(k, r) for k, r in comparison.items())])
 
-# %% ../nbs/22_compare.ipynb #7e53d589
+# %% ../nbs/22_compare.ipynb #d0a0ea19
 def paired(
     one: dict, other: dict,     # results of `contend`
     key: str='worst',           # one of `trial_figures`
@@ -165,9 +166,9 @@ def paired(
     verdict = 'one seed' if len(seeds) == 1 else 'ahead' if s['lo'] > 0 else 'behind' if s['hi'] < 0 else 'not told apart'
     return dict(s, n=len(seeds), verdict=verdict)
 
-def signed(d: dict) -> str:
+def signed(d: dict, places: int=1) -> str:
     "A difference with its interval."
-    return f"{d['mean']:+.1f}{interval_text(d, sign='+')}"
+    return f"{d['mean']:+.{places}f}{interval_text(d, sign='+', places=places)}"
 
 def paired_table(comparison: dict, base: str='pde_auto', keys: dict | None=None) -> str:
     "What a method is ahead of each other one, in points, as a Markdown table."
@@ -181,7 +182,7 @@ def paired_table(comparison: dict, base: str='pde_auto', keys: dict | None=None)
         lines.append(f"| {label(name)} | {' | '.join(cells)} | {paired(comparison[base], r)['verdict']} |")
     return '\n'.join(lines)
 
-# %% ../nbs/22_compare.ipynb #363a9fd2
+# %% ../nbs/22_compare.ipynb #56171f65
 def findings(comparison: dict, base: str='pde_auto', key: str='worst', what: str='worst group') -> list[str]:
     "What the paired differences say, one sentence per verdict."
     if not comparison.get(base): return [f"{label(base)} was not run."]
@@ -197,7 +198,7 @@ def within(one: dict, other: dict, points: float=1., key: str='worst') -> str:
     "Whether the first is at most so many points below the other: by the mean, and by its interval."
     d = paired(one, other, key)
     known = 'one seed' if d['verdict'] == 'one seed' else 'and so is the whole interval' if d['lo'] >= -points else 'but the interval reaches further down' if d['mean'] >= -points else 'and so is the whole interval' if d['hi'] < -points else 'but the interval reaches into it'
-    return f"{'yes' if d['mean'] >= -points else 'no'}: {signed(d)} is {'within' if d['mean'] >= -points else 'outside'} {points:g}, {known}"
+    return f"{'yes' if d['mean'] >= -points else 'no'}: {signed(d, 2)} is {'within' if d['mean'] >= -points else 'outside'} {points:g}, {known}"
 
 # %% ../nbs/22_compare.ipynb #4980d1b4
 def given(comparison: dict) -> str:
@@ -285,7 +286,36 @@ def gain_text(name: str, result: dict) -> str:
     s = summary([r['end'] - r['warm'] for r in rows])
     return f"{label(name)}: in {sum(r['expanded'] for r in rows)} of {len(rows)} seeds the selected model is one of the expansion; worst group on validation {spread(summary([r['warm'] for r in rows]))} at the best of the warm-up, {spread(summary([r['end'] for r in rows]))} in the end ({s['mean']:+.1f})."
 
-# %% ../nbs/22_compare.ipynb #bfcb985b
+# %% ../nbs/22_compare.ipynb #912f842f
+def lessons(comparison: dict, base: str='pde_auto', hand: str='pde_hand') -> list[str]:
+    "What came out: paired verdicts, the distance to the schedule set by hand, cost, and what the test set can tell."
+    run = ran(comparison)
+    said = findings(comparison, base) + (findings(run, base, 'average', 'average') if base in run else [])
+    if base in run and hand in run:
+        cost = [over_seeds(run[k], 'passes')['mean'] for k in (base, hand)]
+        said += [f"Within one point of the schedule set by hand: {within(run[base], run[hand])}.",
+                 f"Cost: {cost[0]:.1f} passes over the training set, {cost[1]:.1f} with the schedule set by hand; {ended(run[base])}."]
+    if base in run:
+        noise = noise_of_test(run[base])
+        said.append(f"The worst group of {label(base)} is mostly {noise['group']!r} with {noise['n']:,} test examples: the draw of those examples alone has a standard deviation of {noise['sd']:.1f} points, which no interval above contains, since all runs share them (in a difference a part of it cancels).")
+    return said
+
+def reasons(comparison: dict) -> list[str]:
+    "What the records say about why: what expanding gained, what balance while expanding is worth, where each method is worst, and when it was at its best."
+    run, said = ran(comparison), []
+    said += [gain_text(k, run[k]) for k in ('pde_hand', 'pde_auto', 'pde_balanced') if k in run]
+    for one, other, what in (('pde_auto', 'subsample', 'The same balanced set with and without expansion'), ('pde_balanced', 'pde_auto', 'Balanced rounds while expanding'), ('pde_balanced', 'resampling', 'Balanced rounds on a growing set and on all data at once')):
+        if one in run and other in run: said.append(f"{what}: {label(one)} minus {label(other)} {signed(d := paired(run[one], run[other]))} points in the worst group, {d['verdict']}.")
+    where = {k: noise_of_test(r)['group'] for k, r in run.items()}
+    if where: said.append('Worst group in most seeds: ' + '; '.join(f"{g!r} for {', '.join(label(k) for k in where if where[k] == g)}" for g in dict.fromkeys(where.values())) + '.')
+    if run: said.append('Examples in the set that training begins with: ' + ', '.join(f"{label(k)} {r['trials'][0]['curve'][0]['active']:,}" for k, r in run.items()) + '.')
+    early = {k: np.mean([f['passes_to_best'] / f['passes'] for f in trial_figures(r)]) for k, r in run.items()}
+    if early: said.append('At its best after this share of its run: ' + ', '.join(f"{label(k)} {100 * v:.0f} %" for k, v in early.items()) + '.')
+    return said
+
+def bullets(sentences: list[str]) -> str: return '\n'.join(f'- {s}' for s in sentences) or 'not run'
+
+# %% ../nbs/22_compare.ipynb #487a8c23
 MARKS = dict(erm=('#888888', 'o'), subsample=('#b8860b', 's'), resampling=('#2e8b57', 'D'), group_dro=('#7a5195', '^'), pde_hand=('#74a9d8', 'v'), pde_auto=(COLOURS['core'], 'P'), pde_balanced=(COLOURS['spurious'], 'X'))
 
 def fig_comparison(comparison: dict, worst: str='worst', average: str='average', names=('worst group, test, %', 'average, test, %')):
@@ -302,13 +332,13 @@ def fig_comparison(comparison: dict, worst: str='worst', average: str='average',
         right.plot(best['mean'], y['mean'], marker=mark, mec=colour, mfc='w', ms=6)
     left.set(xlabel=names[1], ylabel=names[0])
     right.set(xlabel='passes over the training set', xscale='log')
-    right.xaxis.set_major_formatter('{x:g}')
+    right.xaxis.set(major_locator=LogLocator(subs=(1, 2, 5)), major_formatter='{x:g}', minor_formatter='')
     if ran(comparison): fig.legend(loc='outside lower center', ncols=4, fontsize=8, frameon=False, handlelength=1.2, columnspacing=1)
     return fig
 
-# %% ../nbs/22_compare.ipynb #5c543dde
+# %% ../nbs/22_compare.ipynb #f35ea6cc
 def fig_stages(result: dict, seeds: int=5):
-    "Validation's worst group over one run of PDE with its stages (left), and the best so far of several seeds (right). Red: a stage that gained nothing, and was stepped back from."
+    "Validation's worst group over one run of PDE with its stages (left), and the best so far of several seeds (right, without the beginning). Red: a stage that gained nothing, and was stepped back from."
     fig, (left, right) = new_figure(2)
     first = result['trials'][0]
     for exact, style in ((False, dict(ms=2, color='#cccccc', label='at most')), (True, dict(ms=3, color='k', label='exact'))):
@@ -324,6 +354,7 @@ def fig_stages(result: dict, seeds: int=5):
             so_far = [100 * c['worst'] for c in bests if c['passes'] <= s['begin']][-1]
             right.plot(s['begin'], so_far, 'o' if s['gained'] else 'x', color=line.get_color() if s['gained'] else COLOURS['spurious'], ms=4)
     left.set(xlabel='passes over the training set', ylabel='worst group, validation, %')
-    right.set(xlabel='passes over the training set')
+    ends = [100 * t['curve'][t['best_epoch']]['worst'] for t in result['trials'][:seeds]]
+    right.set(xlabel='passes over the training set', ylim=(max(0, min(ends) - 15), max(ends) + 2))
     left.legend(fontsize=7, frameon=False, loc='lower right'); right.legend(fontsize=7, frameon=False, loc='lower right')
     return fig

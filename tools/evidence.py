@@ -2,12 +2,14 @@
 
     python tools/evidence.py TASK        --root FOLDER --out FOLDER [--methods NAME ...] [--seeds 5]
     python tools/evidence.py sensitivity --root FOLDER --out FOLDER [--seeds 5]
+    python tools/evidence.py rates       --root FOLDER --out FOLDER [--seeds 5]
     python tools/evidence.py synthetic   --out FOLDER [--seeds 20]
 
 FOLDER of --root holds the prepared data (tools/prepare.py) and, for Waterbirds, the official folder and the weights.
 A run that was cut off goes on where it was when the command is given again. Each method writes OUT/TASK/METHOD.json;
 the constants of the schedule that sets itself are varied one at a time into OUT/sensitivity, on the two quickest tasks
-and with the learning rate that was chosen there, and on the synthetic experiment into OUT/synthetic.json.
+and with the learning rate that was chosen there, and on the synthetic experiment into OUT/synthetic.json. `rates` runs the kinds of PDE on the quickest task with every
+learning rate and all seeds, into OUT/rates: what the choice of the rate on one seed was worth.
 """
 
 import argparse
@@ -113,6 +115,16 @@ def run_sensitivity(args):
             contend(word(change), Contender(AutoPDE(**change), ({},), {**TASKS[name].settings, **chosen}), data, range(args.seeds), args.out / "sensitivity" / name, say=say)
 
 
+def run_rates(args):
+    """Every kind of PDE with each learning rate on all seeds, on the quickest task."""
+    name = "waterbirds_features"
+    data = opened(TASKS[name], args.root)
+    known = contenders(TASKS[name], data)
+    for method, lr in product(("pde_auto", "pde_balanced", "pde_hand"), TASKS[name].lrs):
+        tried = (dict(lr=lr),)
+        contend(f"{method},{word(tried[0])}", Contender(known[method].method, tried, TASKS[name].settings), data, range(args.seeds), args.out / "rates" / name, say=say)
+
+
 def run_synthetic(args):
     """The synthetic experiment: with the preset's schedule and without one, then one constant at a time."""
     start, seeds, rows = time.monotonic(), range(args.seeds), []
@@ -129,7 +141,7 @@ def say(text):
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("task", choices=[*TASKS, "sensitivity", "synthetic"])
+    p.add_argument("task", choices=[*TASKS, "sensitivity", "rates", "synthetic"])
     p.add_argument("--root", type=Path)
     p.add_argument("--out", type=Path, required=True)
     p.add_argument("--methods", nargs="+")
@@ -145,6 +157,8 @@ def main():
         run_synthetic(args)
     elif args.task == "sensitivity":
         run_sensitivity(args)
+    elif args.task == "rates":
+        run_rates(args)
     else:
         run_task(args.task, args)
 
