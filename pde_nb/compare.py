@@ -286,7 +286,7 @@ def gain_text(name: str, result: dict) -> str:
     s = summary([r['end'] - r['warm'] for r in rows])
     return f"{label(name)}: in {sum(r['expanded'] for r in rows)} of {len(rows)} seeds the selected model is one of the expansion; worst group on validation {spread(summary([r['warm'] for r in rows]))} at the best of the warm-up, {spread(summary([r['end'] for r in rows]))} in the end ({s['mean']:+.1f})."
 
-# %% ../nbs/22_compare.ipynb #912f842f
+# %% ../nbs/22_compare.ipynb #3730510a
 def lessons(comparison: dict, base: str='pde_auto', hand: str='pde_hand') -> list[str]:
     "What came out: paired verdicts, the distance to the schedule set by hand, cost, and what the test set can tell."
     run = ran(comparison)
@@ -297,7 +297,8 @@ def lessons(comparison: dict, base: str='pde_auto', hand: str='pde_hand') -> lis
                  f"Cost: {cost[0]:.1f} passes over the training set, {cost[1]:.1f} with the schedule set by hand; {ended(run[base])}."]
     if base in run:
         noise = noise_of_test(run[base])
-        said.append(f"The worst group of {label(base)} is mostly {noise['group']!r} with {noise['n']:,} test examples: the draw of those examples alone has a standard deviation of {noise['sd']:.1f} points, which no interval above contains, since all runs share them (in a difference a part of it cancels).")
+        if not noise['sd']: said.append(f"The worst group of {label(base)}, {noise['group']!r}, has the accuracy {over_seeds(run[base], 'worst')['mean']:.0f} % in every seed: the mean of groups says more than the worst here.")
+        else: said.append(f"The worst group of {label(base)} is mostly {noise['group']!r} with {noise['n']:,} test examples: the draw of those examples alone has a standard deviation of {noise['sd']:.1f} points, which no interval above contains, since all runs share them (in a difference a part of it cancels).")
     return said
 
 def reasons(comparison: dict) -> list[str]:
