@@ -93,7 +93,7 @@ def after_epoch(self: AutoPDE, epoch: int, worst: float, best: bool) -> bool:
     else: self.stages[-1] = now
     return begins
 
-# %% ../nbs/14_auto.ipynb #813a48a7
+# %% ../nbs/14_auto.ipynb #f83e849f
 @patch
 def state_dict(self: AutoPDE) -> dict: return {'stages': [asdict(s) for s in self.stages], 'plan': self.plan.digest}
 
@@ -107,7 +107,7 @@ def load_state_dict(self: AutoPDE, state: dict):
 def ledger(self: AutoPDE, epochs: int | None=None):
     "Which example entered when, in the first `epochs` rounds (None: all so far)."
     begun = [s for s in self.stages if epochs is None or s.began < epochs]
-    began = [next(s.began for s in begun if s.number >= k) for k in range(begun[-1].number + 1)]
+    began = [next(s.began for s in begun if s.number >= k) for k in range(max(s.number for s in begun) + 1)]
     return plan_ledger(self.plan, began)
 
 # %% ../nbs/14_auto.ipynb #185d4357

@@ -8,14 +8,14 @@ __all__ = ['Pace', 'geometric_sizes', 'Stage', 'advance']
 # %% ../nbs/05_pacing.ipynb #e8629b25
 from dataclasses import dataclass, replace
 
-# %% ../nbs/05_pacing.ipynb #20fab08b
+# %% ../nbs/05_pacing.ipynb #af81158b
 @dataclass(frozen=True)
 class Pace:
     "The constants of a schedule that sets itself. Raises `ValueError` for a value outside its range."
-    rounds: int = 12        # without a better model that end a stage, ≥ 1
+    rounds: int = 16        # without a better model that end a stage, ≥ 1
     waits: float = .25      # and at least this share of the rounds that the stage took to its best one, ≥ 0
     growth: float = 2.      # an expansion makes the active set this many times as large, > 1
-    slower: float = .3      # the learning rate is multiplied by this when the warm-up ends, and after each stage that gained nothing; in (0, 1]
+    slower: float = .3      # the learning rate is multiplied by this when the warm-up ends, and at each step back; in (0, 1]
     tries: int = 2          # stages in a row without a gain that end the training, ≥ 1
 
     def __post_init__(self):
@@ -34,7 +34,7 @@ def geometric_sizes(
     while sizes[-1] < last: sizes.append(min(last, max(sizes[-1] + 1, round(sizes[-1] * growth))))
     return sizes
 
-# %% ../nbs/05_pacing.ipynb #38dd61b2
+# %% ../nbs/05_pacing.ipynb #53bce7be
 @dataclass(frozen=True)
 class Stage:
     "Where a schedule is. Rounds are counted from 0."
@@ -42,6 +42,7 @@ class Stage:
     began: int = 0           # its first round
     lr_factor: float = 1.    # the learning rate is multiplied by this
     best: int | None = None  # its latest round that was better than all before; None: there is none
+    home: int = 0            # number of the stage in which the best state so far was found
     failed: int = 0          # stages in a row without a gain, up to this one
     done: bool = False       # whether training is over
 
@@ -55,11 +56,12 @@ def advance(
     ready: bool=True,        # whether a warm-up has reached its purpose, if that is known in another way than by validation
 ) -> Stage:
     "The stage of the next round: the same one, or a new one that begins from the best state so far."
-    if best: stage = replace(stage, best=round_)
+    if best: stage = replace(stage, best=round_, home=stage.number)
     took = 0 if stage.best is None else stage.best - stage.began + 1
     idle = round_ - stage.began + 1 - took
-    if idle < max(pace.rounds, whole, pace.waits * took) or not (ready or stage.number): return stage
+    if idle < max(pace.rounds, whole, pace.waits * took) or not (ready or stage.began): return stage
     failed = stage.failed + 1 if stage.best is None else 0
     if failed >= pace.tries: return replace(stage, failed=failed, done=True)
-    slower = pace.slower if failed or stage.number == 0 else 1.
-    return Stage(min(stage.number + 1, n_stages - 1), round_ + 1, stage.lr_factor * slower, None, failed)
+    slower = pace.slower if failed or stage.began == 0 else 1.
+    number = stage.home if failed else min(stage.number + 1, n_stages - 1)
+    return Stage(number, round_ + 1, stage.lr_factor * slower, None, stage.home, failed)

@@ -16,7 +16,7 @@ from .cnn import group_counts
 from .pacing import Pace, Stage, advance, geometric_sizes
 from .synthetic import Curve, Preset, State, World, after_warmup, core_output, draw_world, figures, selected, warm_up, warmup_length
 
-# %% ../nbs/09_synthetic_auto.ipynb #287934ea
+# %% ../nbs/09_synthetic_auto.ipynb #bd873cf1
 def open_ended(preset: Preset) -> Preset:
     "The preset with expansions of a single example, by groups: the order in which all the data may enter."
     return replace(preset, expand_by=1, draw='groups')
@@ -43,11 +43,11 @@ def pde_auto(
         if better := now > score: best, score, at = state, now, (r, stage.number)
         learned = core_output(state.W, world) >= 1
         following = advance(stage, pace, r, better, len(sizes), ready=learned or (r + 1) * first >= limit)
-        if stage.number == 0 and (following.number or following.done): warm = dict(iterations=(r + 1) * first, examples=sizes[0], learned=learned)
+        if stage.began == 0 and (following.began or following.done): warm = dict(iterations=(r + 1) * first, examples=sizes[0], learned=learned)
         if following.done: break
         if following.began != stage.began: state = best
         stage = following
-    cost = dict(rounds=r + 1, passes=shown / len(world.train), best_round=at[0], best_stage=at[1], stages=stage.number, warmup=warm)
+    cost = dict(rounds=r + 1, passes=shown / len(world.train), best_round=at[0], best_stage=at[1], warmup=warm)
     return best.evaluated(sizes[at[1]]), cost
 
 # %% ../nbs/09_synthetic_auto.ipynb #64129cab

@@ -58,7 +58,7 @@ TASKS = {
         dict(data="waterbirds"), 2, (1e-3, 3e-3), PDE(None, Schedule(18, 30, 2, n_expansions=7), 0.3),
         model="mobilenet_v2", weights="mobilenet_v2.safetensors", inputs=dict(size=128), settings=dict(channels_last=True, weight_decay=1e-3, batch_size=64)),
     "waterbirds_features": Task(
-        dict(data="waterbirds_features.npz", label="y", attribute=["place"]), 20, (1e-3, 1e-2), PDE(None, Schedule(60, 22, 4, n_expansions=40), 0.3)),
+        dict(data="waterbirds_features.npz", label="y", attribute=["place"]), 20, (1e-3, 1e-2), PDE(None, Schedule(60, 22, 4, n_expansions=33), 0.3)),
     "sick": Task(
         dict(data="sick.csv", label="contradiction", attribute=["negation"], text=["sentence_A", "sentence_B"]), 2, (5e-5, 1e-4),
         PDE(None, Schedule(15, 20, 2, n_expansions=7), 0.3), model="minilm", settings=dict(batch_size=32, bf16=True, eval_batch=64)),
