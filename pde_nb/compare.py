@@ -200,7 +200,7 @@ def within(one: dict, other: dict, points: float=1., key: str='worst') -> str:
     known = 'one seed' if d['verdict'] == 'one seed' else 'and so is the whole interval' if d['lo'] >= -points else 'but the interval reaches further down' if d['mean'] >= -points else 'and so is the whole interval' if d['hi'] < -points else 'but the interval reaches into it'
     return f"{'yes' if d['mean'] >= -points else 'no'}: {signed(d, 2)} is {'within' if d['mean'] >= -points else 'outside'} {points:g}, {known}"
 
-# %% ../nbs/22_compare.ipynb #4980d1b4
+# %% ../nbs/22_compare.ipynb #568f0640
 def given(comparison: dict) -> str:
     "Model, budget, grid, seeds, hardware: what all methods had, in Markdown."
     run = ran(comparison)
@@ -216,6 +216,7 @@ def given(comparison: dict) -> str:
             f"**Seeds**: {counts}. **Shared settings**: {rest}. **Passes** over the {sum(r['train_counts'] or []):,} training examples, in all: {cost}. "
             f"**Hardware**: {unique(x['surroundings']['processor'] for x in run.values())}, {unique(x['surroundings']['cores'] for x in run.values())} cores, device {unique(x['device'] for x in run.values())}; torch {unique(x['surroundings']['versions']['torch'] for x in run.values())}, revisions {unique(x['surroundings']['revision'] for x in run.values())}.")
 
+# %% ../nbs/22_compare.ipynb #692bacd9
 def groups_table(comparison: dict) -> str:
     "Examples of each group in training, validation and test, as a Markdown table."
     if not ran(comparison): return 'not run'
@@ -225,7 +226,7 @@ def groups_table(comparison: dict) -> str:
     return '| group | training | validation | test |\n|---|---|---|---|\n' + '\n'.join(f"| {n} | {a} | {b} | {c} |" for n, a, b, c in zip(splits['test']['names'], trains, splits['val']['total'], splits['test']['total']))
 
 def noise_of_test(result: dict) -> dict:
-    "The worst group of the test set in most seeds, its examples, and the standard deviation in points that the draw of those examples alone gives."
+    "The group of the test set that is the worst most often, its examples, and the standard deviation in points that the draw of those examples alone gives."
     tests = [counts_from_plain(t['splits']['test']) for t in result['trials']]
     which = max(g := [c.worst for c in tests], key=g.count)
     n, p = int(tests[0].total[which]), float(np.mean([c.accuracy[which] for c in tests]))
@@ -255,7 +256,7 @@ def choice_table(comparison: dict) -> str:
         lines.append(f"| {label(name)} | {', '.join(f'**{t}**' if mine else t for t, mine in tried)} | {signed(gap)} | {np.mean([t['n_epochs'] for t in r['trials']]):.0f} |")
     return '\n'.join(lines)
 
-# %% ../nbs/22_compare.ipynb #0229733b
+# %% ../nbs/22_compare.ipynb #ebf71e8e
 def stages_of(trial: dict) -> list[dict]:
     "The stages of a run: number, examples in the active set, learning rate, begin and end in passes, best worst group in percent, and whether one of its epochs was the best so far."
     out, at = [], 0.
@@ -270,10 +271,11 @@ def expansion_gain(result: dict) -> list[dict]:
     rows = []
     for t in result['trials']:
         stages = stages_of(t)
-        warm = [s['best'] for s in stages if s['number'] == 0 and s['gained']][-1]
+        warm = stages[0]['best']
         rows.append(dict(seed=t['seed'], warm=warm, end=[s['best'] for s in stages if s['gained']][-1], expanded=t['stage'] > 0, stages=len(stages)))
     return rows
 
+# %% ../nbs/22_compare.ipynb #0d88eb52
 def ended(result: dict) -> str:
     "How many runs ended by themselves, and how many reached their budget of epochs."
     limit = result['method']['epochs']
@@ -286,7 +288,7 @@ def gain_text(name: str, result: dict) -> str:
     s = summary([r['end'] - r['warm'] for r in rows])
     return f"{label(name)}: in {sum(r['expanded'] for r in rows)} of {len(rows)} seeds the selected model is one of the expansion; worst group on validation {spread(summary([r['warm'] for r in rows]))} at the best of the warm-up, {spread(summary([r['end'] for r in rows]))} in the end ({s['mean']:+.1f})."
 
-# %% ../nbs/22_compare.ipynb #3730510a
+# %% ../nbs/22_compare.ipynb #eb041d98
 def lessons(comparison: dict, base: str='pde_auto', hand: str='pde_hand') -> list[str]:
     "What came out: paired verdicts, the distance to the schedule set by hand, cost, and what the test set can tell."
     run = ran(comparison)
@@ -298,9 +300,10 @@ def lessons(comparison: dict, base: str='pde_auto', hand: str='pde_hand') -> lis
     if base in run:
         noise = noise_of_test(run[base])
         if not noise['sd']: said.append(f"The worst group of {label(base)}, {noise['group']!r}, has the accuracy {over_seeds(run[base], 'worst')['mean']:.0f} % in every seed: the mean of groups says more than the worst here.")
-        else: said.append(f"The worst group of {label(base)} is mostly {noise['group']!r} with {noise['n']:,} test examples: the draw of those examples alone has a standard deviation of {noise['sd']:.1f} points, which no interval above contains, since all runs share them (in a difference a part of it cancels).")
+        else: said.append(f"The worst group of {label(base)} is most often {noise['group']!r} with {noise['n']:,} test examples: the draw of those examples alone has a standard deviation of {noise['sd']:.1f} points, which no interval above contains, since all runs share them (in a difference a part of it cancels).")
     return said
 
+# %% ../nbs/22_compare.ipynb #3ccbf3bd
 def reasons(comparison: dict) -> list[str]:
     "What the records say about why: what expanding gained, what balance while expanding is worth, where each method is worst, and when it was at its best."
     run, said = ran(comparison), []
@@ -308,7 +311,7 @@ def reasons(comparison: dict) -> list[str]:
     for one, other, what in (('pde_auto', 'subsample', 'The same balanced set with and without expansion'), ('pde_balanced', 'pde_auto', 'Balanced rounds while expanding'), ('pde_balanced', 'resampling', 'Balanced rounds on a growing set and on all data at once')):
         if one in run and other in run: said.append(f"{what}: {label(one)} minus {label(other)} {signed(d := paired(run[one], run[other]))} points in the worst group, {d['verdict']}.")
     where = {k: noise_of_test(r)['group'] for k, r in run.items()}
-    if where: said.append('Worst group in most seeds: ' + '; '.join(f"{g!r} for {', '.join(label(k) for k in where if where[k] == g)}" for g in dict.fromkeys(where.values())) + '.')
+    if where: said.append('Worst group most often: ' + '; '.join(f"{g!r} for {', '.join(label(k) for k in where if where[k] == g)}" for g in dict.fromkeys(where.values())) + '.')
     if run: said.append('Examples in the set that training begins with: ' + ', '.join(f"{label(k)} {r['trials'][0]['curve'][0]['active']:,}" for k, r in run.items()) + '.')
     early = {k: np.mean([f['passes_to_best'] / f['passes'] for f in trial_figures(r)]) for k, r in run.items()}
     if early: said.append('At its best after this share of its run: ' + ', '.join(f"{label(k)} {100 * v:.0f} %" for k, v in early.items()) + '.')
