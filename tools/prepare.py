@@ -1,11 +1,13 @@
-"""Write the file that pde_train reads from the raw files of three public data sets.
+"""Write the file that pde_train reads from the raw files of four public data sets.
 
     python tools/prepare.py adult          --raw FOLDER --out adult.csv
     python tools/prepare.py sick           --raw FOLDER --out sick.csv
     python tools/prepare.py coloured_mnist --raw FOLDER --out coloured.npz [--agree 0.99] [--seed 0]
+    python tools/prepare.py waterbirds_features --raw FOLDER --out features.npz --weights FILE [--size 224]
 
 Nothing is downloaded: FOLDER holds the raw files. The official test rows are the split `test`. A validation set is
-carved out of the other rows, the same share of every group, with a fixed seed. The sizes of all groups are printed.
+carved out of the other rows, the same share of every group, with a fixed seed. The sizes of all groups are printed. The features are those of an ImageNet MobileNetV2 for the pictures of
+the official Waterbirds folder, with its own split; this one needs the library, the others need numpy alone.
 """
 
 import argparse
@@ -276,6 +278,33 @@ def coloured_mnist(options):
         print(f"groups of {sizes.min()} to {sizes.max()}")
 
 
+# ---- waterbirds_features: what enters the last layer of a pretrained network -------------------
+
+
+def waterbirds_features(options):
+    """Pooled features of an ImageNet MobileNetV2 for all pictures of Waterbirds."""
+    import torch
+
+    from pde_nb.data import read_waterbirds
+    from pde_nb.inputs import make_source
+    from pde_nb.models import embeddings, make_model
+
+    try:
+        data = read_waterbirds(options.raw)
+        source = make_source(data, size=options.size, device="cpu")
+        model = make_model("mobilenet_v2", n_classes=1000, kind="pictures", shape=source.shape, weights=str(options.weights))
+    except ValueError as error:
+        raise RawError(str(error)) from None
+    features = embeddings(model.eval())
+    with torch.no_grad():
+        parts = [features(source.batch(np.arange(at, min(at + 64, len(data))))) for at in range(0, len(data), 64)]
+    x = torch.cat(parts).numpy().astype(np.float32)
+    file = io.BytesIO()
+    np.savez(file, x=x, y=data.y, place=np.asarray(data.attributes["place"]), split=data.split)
+    write(options.out, file.getbuffer())
+    print(data.describe())
+
+
 # ---- the command ------------------------------------------------------------------------------
 
 
@@ -290,8 +319,15 @@ def main(arguments=None):
         command.add_argument("--seed", type=int, default=0, help="of all that is drawn (default: 0)")
     share = "how often a training digit has its class's colour (default: 0.99)"
     command.add_argument("--agree", type=numbered, default=0.99, help=share)
+    name = "waterbirds_features"
+    command = commands.add_parser(name, help=waterbirds_features.__doc__, description=waterbirds_features.__doc__)
+    command.set_defaults(function=waterbirds_features, seed=0)
+    command.add_argument("--raw", type=Path, required=True, metavar="FOLDER", help="holds the official folder")
+    command.add_argument("--out", type=Path, required=True, metavar="FILE", help="the file to write")
+    command.add_argument("--weights", type=Path, required=True, metavar="FILE", help="of the network, .safetensors or .pth")
+    command.add_argument("--size", type=int, default=224, help="pixels of a picture side (default: 224)")
     options = parser.parse_args(arguments)
-    suffix = ".npz" if options.command == "coloured_mnist" else ".csv"
+    suffix = ".csv" if options.command in ("adult", "sick") else ".npz"
     if options.out.suffix != suffix:
         parser.error(f"--out {options.out}: {options.command} writes a {suffix} file; give a name that ends so")
     if options.seed < 0:
