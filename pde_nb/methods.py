@@ -15,7 +15,7 @@ from torch import Tensor
 
 from .groups import Groups
 
-# %% ../nbs/13_methods.ipynb #f09b6e08
+# %% ../nbs/13_methods.ipynb #f7e80291
 @dataclass
 class Method:
     "A training method. This one is plain training (ERM)."
@@ -25,11 +25,11 @@ class Method:
     exact = False       # whether `after_epoch` needs the worst-group accuracy itself; without that it is an upper bound unless the epoch is the best
     goes_back = False   # whether `after_epoch` may ask to go on from the best epoch
 
-    def begin(self, groups: Groups, seed: int) -> 'Method':
+    def begin(self, groups: Groups, seed: int, n_val: int=0) -> 'Method':
         "A copy that is bound to the training groups of one run. Raises `ValueError` for settings that do not fit them."
         whole_number('epochs', self.epochs, 1)
         mine = copy(self)
-        mine.groups, mine.seed = groups, seed
+        mine.groups, mine.seed, mine.n_val = groups, seed, n_val        # n_val: examples of the validation set
         mine.setup()
         return mine
 

@@ -8,11 +8,11 @@ __all__ = ['Pace', 'geometric_sizes', 'Stage', 'advance']
 # %% ../nbs/05_pacing.ipynb #e8629b25
 from dataclasses import dataclass, replace
 
-# %% ../nbs/05_pacing.ipynb #af81158b
+# %% ../nbs/05_pacing.ipynb #9de7f6f7
 @dataclass(frozen=True)
 class Pace:
     "The constants of a schedule that sets itself. Raises `ValueError` for a value outside its range."
-    rounds: int = 16        # without a better model that end a stage, ≥ 1
+    rounds: int = 8         # without a better model that end a stage, ≥ 1
     waits: float = .25      # and at least this share of the rounds that the stage took to its best one, ≥ 0
     growth: float = 2.      # an expansion makes the active set this many times as large, > 1
     slower: float = .3      # the learning rate is multiplied by this when the warm-up ends, and at each step back; in (0, 1]

@@ -30,7 +30,7 @@ def default_schedule(
     step = max((groups.counts > 0).sum(), round(warm / 10))
     return Schedule(warmup_epochs, expand_by=int(step), expand_every=2, n_expansions=int(min(n_expansions, (len(groups) - warm) // step)), warmup_cap=cap, empty='skip')
 
-# %% ../nbs/14_pde.ipynb #44a239cf
+# %% ../nbs/14_pde.ipynb #cceb5b09
 @dataclass
 class PDE(Method):
     "Progressive data expansion. Raises `ValueError` for a schedule that does not fit the groups."
@@ -41,11 +41,11 @@ class PDE(Method):
     name = 'pde'
     warmup_end = None                      # first epoch after the warm-up, when a run decides it
 
-    def begin(self, groups, seed):
+    def begin(self, groups, seed, n_val=0):
         number('expansion_lr', self.expansion_lr, 0, above=True)
         if self.epochs is not None: whole_number('epochs', self.epochs, 1)
         mine = replace(self, schedule=self.schedule or default_schedule(groups))
-        mine.groups, mine.seed = groups, seed
+        mine.groups, mine.seed, mine.n_val = groups, seed, n_val
         mine.setup()
         return mine
 

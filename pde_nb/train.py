@@ -86,7 +86,7 @@ def keep_memory() -> bool:
     M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3
     return all([mallopt(M_MMAP_THRESHOLD, 1 << 30), mallopt(M_TRIM_THRESHOLD, (1 << 31) - 1), mallopt(M_TOP_PAD, 1 << 26)])
 
-# %% ../nbs/17_train.ipynb #5d177554
+# %% ../nbs/17_train.ipynb #0df9e3f8
 class Run:
     "A training run: what it is, where it is, and the best so far."
     def __init__(self, model: nn.Module, data: Data, source: Source, method: Method, settings: Settings | None=None, seed: int=0):
@@ -94,8 +94,8 @@ class Run:
         self.settings = s = settings or Settings()
         self.device = torch.device(source.device)
         if self.device.type == 'cpu': keep_memory()
-        self.method = method.begin(data.groups('train'), seed)
         self.train_rows, self.val_rows = data.rows('train'), data.rows('val')
+        self.method = method.begin(data.groups('train'), seed, len(self.val_rows))
         self.val_groups = data.evaluation('val')
         if not self.val_groups.counts.any(): raise ValueError("no validation example belongs to an evaluation group, and the best epoch is chosen on them; give some rows the split 'val'.")
         if not any(p.requires_grad for p in model.parameters()): raise ValueError(f"all parameters of the {type(model).__name__} are frozen; there is nothing to train.")

@@ -82,7 +82,7 @@ def contenders(task: Task, data: Data) -> dict:
     return {name: Contender(m, tuple(dict(lr=lr) for lr in task.lrs), task.settings) for name, m in methods.items()}
 
 
-VARIATIONS = ({}, *(dict(rounds=v) for v in (6, 24)), *(dict(waits=v) for v in (0.0, 0.5)), *(dict(growth=v) for v in (1.5, 4.0)),
+VARIATIONS = ({}, *(dict(rounds=v) for v in (4, 16)), *(dict(waits=v) for v in (0.0, 0.5)), *(dict(growth=v) for v in (1.5, 4.0)),
               *(dict(slower=v) for v in (0.1, 1.0)), *(dict(tries=v) for v in (1, 3)))
 
 
