@@ -5,10 +5,12 @@
 # %% auto #0
 __all__ = ['Pace', 'geometric_sizes', 'Stage', 'advance']
 
-# %% ../nbs/05_pacing.ipynb #e8629b25
+# %% ../nbs/05_pacing.ipynb #84918030
 from dataclasses import dataclass, replace
+from math import isfinite
+from numbers import Integral, Real
 
-# %% ../nbs/05_pacing.ipynb #af81158b
+# %% ../nbs/05_pacing.ipynb #7f739786
 @dataclass(frozen=True)
 class Pace:
     "The constants of a schedule that sets itself. Raises `ValueError` for a value outside its range."
@@ -19,9 +21,11 @@ class Pace:
     tries: int = 2          # stages in a row without a gain that end the training, ≥ 1
 
     def __post_init__(self):
-        for name, good, say in (('rounds', self.rounds >= 1, 'of at least 1'), ('waits', self.waits >= 0, 'of at least 0'), ('growth', self.growth > 1, 'above 1'),
-                                ('slower', 0 < self.slower <= 1, 'above 0 and at most 1'), ('tries', self.tries >= 1, 'of at least 1')):
-            if not good: raise ValueError(f"{name}={getattr(self, name)!r}; give a number {say}.")
+        for name, kind, good, say in (('rounds', Integral, lambda v: v >= 1, 'whole number of at least 1'), ('waits', Real, lambda v: v >= 0, 'number of at least 0'),
+                                      ('growth', Real, lambda v: v > 1, 'number above 1'), ('slower', Real, lambda v: 0 < v <= 1, 'number above 0 and at most 1'),
+                                      ('tries', Integral, lambda v: v >= 1, 'whole number of at least 1')):
+            v = getattr(self, name)
+            if not isinstance(v, kind) or isinstance(v, bool) or not isfinite(v) or not good(v): raise ValueError(f"{name}={v!r}; give a {say}.")
 
 # %% ../nbs/05_pacing.ipynb #d0c88f00
 def geometric_sizes(
