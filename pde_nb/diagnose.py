@@ -205,13 +205,13 @@ def shortcut_test(
         out[name] = dict(accuracy=by_part(hit).tolist(), low=low.tolist(), high=high.tolist())
     return dict(out, label=_learnable(level, y, even), attribute=_learnable(seen, a, even))
 
-# %% ../nbs/19_diagnose.ipynb #1583fcb5
+# %% ../nbs/19_diagnose.ipynb #366b5533
 def _learnable(hit, target, even):
     "Accuracy of a balanced probe over equally weighted cells with a 95 % interval, and what guessing would reach."
     w = even / even.sum()
     p = float((w * hit).sum())
     half = z_value(.025) * float((w ** 2 * (hit - p) ** 2).sum()) ** .5
-    return dict(accuracy=p, low=p - half, high=p + half, chance=1 / len(np.unique(target)))
+    return dict(accuracy=p, low=max(0., p - half), high=min(1., p + half), chance=1 / len(np.unique(target)))
 
 # %% ../nbs/19_diagnose.ipynb #9213cef3
 def worst_gain(
@@ -386,7 +386,7 @@ class Diagnosis:
         head, *rest = str(self).split('\n')
         return f"**{head}**\n\n" + ''.join(f'- {r}\n' for r in reasons(self.record)) + '\n```text\n' + '\n'.join(rest) + '\n```\n'
 
-# %% ../nbs/19_diagnose.ipynb #85c6d2e3
+# %% ../nbs/19_diagnose.ipynb #952c0459
 WORDS = {'table': 'columns', 'features': 'features', 'texts': 'words', 'pictures': 'small pixels', 'pixels': 'small pixels'}
 
 def diagnose(
@@ -402,6 +402,7 @@ def diagnose(
     command: str='pde_train --data …',   # how training is started, for the suggestion
 ) -> Diagnosis:
     "Counts, agreement, learnability, verdict and suggestion. Raises `ValueError` for too few examples and features that do not fit."
+    if seed < 0: raise ValueError(f"seed={seed}; give a whole number of at least 0.")
     rng, train, groups = np.random.default_rng(seed), data.rows('train'), data.groups('train')
     if max_examples < 100: raise ValueError(f"max_examples={max_examples}; the probes need at least 100.")
     sample, weight = probe_rows(groups, max_examples, rng)
@@ -468,14 +469,14 @@ def _fewer(record, groups):
 
 FEW = 16             # examples of the smallest group, below which a balanced warm-up set is a handful
 
-# %% ../nbs/19_diagnose.ipynb #492b4789
+# %% ../nbs/19_diagnose.ipynb #461ca166
 def percent(d: dict, key: str='accuracy') -> str:
     "A share with its interval, in percent."
     return f"{100 * d[key]:.0f} % [{100 * d['low']:.0f}, {100 * d['high']:.0f}]"
 
 def attribute_text(f: dict) -> list[str]:
     "The lines about one attribute."
-    head = f"attribute {f['name']}, {f['n_values']} values"
+    head = f"attribute {f['name']}, {f['n_values']} value{'s' * (f['n_values'] > 1)}"
     if f['state'] == 'constant': return [f"{head}: the same everywhere in training; it can be neither spurious nor a help. Name another."]
     link = f"  {100 * f['alpha_hat']:.1f} % of the training examples agree [{100 * f['alpha_low']:.1f}, {100 * f['alpha_high']:.1f}]; Cramér's V {f['cramers_v']:.2f} [{f['v_low']:.2f}, {f['v_high']:.2f}]"
     if f['state'] == 'no conflict':

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['few_values', 'open_columns', 'diagnose_parser', 'train_command', 'pde_diagnose']
 
-# %% ../nbs/32_diagnose_command.ipynb #09093c93
+# %% ../nbs/32_diagnose_command.ipynb #6bbc4d43
 import argparse
 import shlex
 from pathlib import Path
@@ -16,9 +16,9 @@ from .data import READERS, Data, from_arrays, from_folder, from_table, read_tabl
 from .diagnose import MAX_VALUES, diagnose, fig_diagnosis, without_attribute
 from .expansion import did_you_mean
 from .records import writable_folder, write_whole
-from .train_commands import OPENED, guarded, open_data, output
+from .train_commands import OPENED, _unused, guarded, open_data, output, read_arrays
 
-# %% ../nbs/32_diagnose_command.ipynb #1e5622d8
+# %% ../nbs/32_diagnose_command.ipynb #895f2f2d
 def few_values(frame, leave_out) -> dict:
     "Columns of a table that could be an attribute, as text."
     return {str(c): frame[c].astype(str).to_numpy() for c in frame.columns if c not in leave_out and 2 <= frame[c].nunique() <= MAX_VALUES}
@@ -29,7 +29,10 @@ def open_columns(
     "Data without an attribute. Raises `ValueError` as `open_data` does."
     path, used = Path(data), {label, split or 'split', *(columns.get('text') or ()), columns.get('image')}
     columns = {k: v for k, v in columns.items() if v is not None}
-    if path.suffix == '.npz': return _open_array_columns(path, label, split or 'split')
+    if path.suffix == '.npz':
+        _unused(path.name, root=root, **columns)
+        return _open_array_columns(path, label, split or 'split')
+    if path.is_dir() or 'image' not in columns: _unused(path.name, root=root)
     frame = read_table(path / columns.get('metadata', 'metadata.csv') if path.is_dir() else path, columns.get('text') or ())
     if label not in frame: raise ValueError(f"{path.name} has no column {label!r} for label{did_you_mean(label, frame.columns)}; its columns are {', '.join(map(str, frame.columns))}.")
     found = few_values(frame, used)
@@ -41,12 +44,10 @@ def open_columns(
     where = {'root': root or path.parent} if 'image' in columns else {}
     return without_attribute(from_table(frame, label, none, name=path.name.partition('.')[0], **keep, **columns, **where)), found
 
-# %% ../nbs/32_diagnose_command.ipynb #a3872d57
+# %% ../nbs/32_diagnose_command.ipynb #96307576
 def _open_array_columns(path, label, split):
     "The same for an .npz file: every other array with one value per example."
-    z = np.load(path, allow_pickle=False)
-    for name in ('x', label):
-        if name not in z: raise ValueError(f"{str(path)!r} has no array {name!r}{did_you_mean(name, z.files)}; it has {', '.join(z.files)}.")
+    z = read_arrays(path, 'x', label)
     others = {k: z[k] for k in z.files if k not in ('x', label, split)}
     found = {k: v for k, v in others.items() if v.shape == z[label].shape and 2 <= len(np.unique(v)) <= MAX_VALUES}
     data = from_arrays(z['x'], z[label], {'no attribute': np.zeros(len(z[label]), int)}, z[split] if split in z else None, label=label, name=path.stem)
@@ -77,7 +78,7 @@ def diagnose_parser() -> argparse.ArgumentParser:
     a('--json', metavar='FILE', help="write everything as JSON; '-' prints it instead of the text")
     return p
 
-# %% ../nbs/32_diagnose_command.ipynb #91d9a935
+# %% ../nbs/32_diagnose_command.ipynb #3f646fab
 def train_command(args) -> str:
     "The `pde_train` that opens the same data."
     words = ['pde_train']
@@ -95,6 +96,8 @@ def _read_embeddings(path):
 def _diagnose(args):
     opened, columns = {k: getattr(args, k, None) for k in OPENED}, None
     if args.embeddings and args.model: raise ValueError("--embeddings and --model exclude each other; the probes see one of them.")
+    if args.weights != 'pretrained' and not args.model: raise ValueError(f"--weights {args.weights} is for the network of --model; name one, or leave it out.")
+    if args.figure and Path(args.figure).suffix not in ('.png', '.svg', '.pdf'): raise ValueError(f"--figure {args.figure}: give a name that ends in .png, .svg or .pdf.")
     if args.figure: writable_folder(Path(args.figure).parent)
     if args.attribute or args.data in READERS or not args.label or not Path(args.data).exists(): data = open_data(**opened)
     else: data, columns = open_columns(**{k: v for k, v in opened.items() if k != 'attribute'})

@@ -7,7 +7,7 @@ __all__ = ['BOUND', 'LAYOUTS', 'MISLABELLED', 'NOISE', 'Part', 'Layout', 'layout
            'species', 'relabelled', 'noise_text', 'Finding', 'Examination', 'examination_text', 'examine',
            'write_relabelled', 'Unavailable', 'fetch']
 
-# %% ../nbs/19_doctor.ipynb #73a214a4
+# %% ../nbs/19_doctor.ipynb #b10b6a5b
 import hashlib
 import os
 import shutil
@@ -15,6 +15,7 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from itertools import permutations
 from pathlib import Path
 
@@ -314,7 +315,7 @@ def _check_key(key, split, say):
     crossed = int((split != split[first][same]).sum())
     say('error', f"{again.sum():,} rows name what an earlier row names, the first is {str(key[again][0])!r} (row {int(again.argmax())})" + (f"; {crossed:,} of them in another split" if crossed else ''), f"remove all but one of each, or fetch the set again: {AGAIN}")
 
-# %% ../nbs/19_doctor.ipynb #c18f4e1d
+# %% ../nbs/19_doctor.ipynb #01680b30
 SAMPLE = 200      # pictures that are opened, unless all are
 
 def _listed(names, n=3):
@@ -334,8 +335,14 @@ def _check_pictures(folder, files, every_file, progress, say):
     if faults: say('error', f"{len(faults):,} of {len(some):,} pictures that were opened cannot be decoded: {'; '.join(faults[:3])}" + (f" and {len(faults) - 3:,} more" if len(faults) > 3 else ''), again)
     if len(some) < len(there): say('note', f"{len(some):,} of {len(there):,} pictures were opened, spread over the set", "--all opens every one")
 
+def _installed(*packages):
+    "Say which package is missing, and how to get it."
+    missing = [p for p in packages if find_spec(p) is None]
+    if missing: raise ImportError(f"checking a data set needs {', '.join(missing)}, not installed here; pip install 'pde_nb[train]' brings all that is needed.")
+
 def _undecodable(folder, names, progress):
     "Messages of the pictures that cannot be decoded."
+    _installed('torch', 'filelock', 'PIL')
     from pde_nb.inputs import decode
     def attempt(name):
         try: decode(folder / name, 8)
@@ -448,7 +455,7 @@ def _unpacked(name, parts, folder, progress):
 class Unavailable(ValueError):
     "No mirror could give the set."
 
-# %% ../nbs/19_doctor.ipynb #9e259f2f
+# %% ../nbs/19_doctor.ipynb #5ce82d18
 def fetch(
     name: str,                      # 'waterbirds', 'celebA' or 'civilcomments'
     root,                           # the folder in which the set's own folder will be
@@ -466,6 +473,7 @@ def fetch(
     if archive is not None and not Path(archive).is_file(): raise ValueError(f"--from {str(archive)!r} is no file; give the archive that you downloaded.")
     if root.exists() and not root.is_dir(): raise ValueError(f"{str(root)!r} is no folder; name the one in which {layout.folder} is to be.")
     work = writable_folder(root) / f'.pde_data-{name}'
+    _installed('pandas', 'filelock', *(() if name == 'civilcomments' else ('torch', 'PIL')))          # not after the download
     good, old = _prepare(name, root, take_over)
     if good is not None:
         say(f"{name} is in {good} already, and good; nothing was done.")

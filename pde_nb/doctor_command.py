@@ -32,7 +32,7 @@ def data_parser() -> argparse.ArgumentParser:
     get.add_argument('--replace', action='store_true', help='move aside what is there and is not good')
     return p
 
-# %% ../nbs/32_doctor_command.ipynb #aa55aefa
+# %% ../nbs/32_doctor_command.ipynb #4bb9b8a5
 _ONLY = {'check': ('all', 'json', 'known_noise', 'write'), 'fetch': ('mirror', 'archive', 'replace')}
 
 def _refuse_unused(args):
@@ -40,6 +40,7 @@ def _refuse_unused(args):
     for what, options in _ONLY.items():
         given = [o for o in options if getattr(args, o)]
         if given and args.what != what: raise ValueError(f"--{'from' if given[0] == 'archive' else given[0].replace('_', '-')} is an option of {what}, not of {args.what}; leave it out.")
+    if args.archive and args.mirror: raise ValueError("--from FILE downloads nothing, so --mirror URL means nothing beside it; leave one of them out.")
     if bool(args.write) != (args.known_noise in NOISE[1:]): raise ValueError("--known-noise drop or flip and --write FILE go together; give both, or neither. (For training: pde_train --known-noise drop|flip.)")
 
 def _write_table(args, folder):

@@ -288,7 +288,7 @@ def _digest_of(f):
     while block := f.read(1 << 20): h.update(block)
     return h.hexdigest()
 
-# %% ../nbs/16_download.ipynb #998b1af3
+# %% ../nbs/16_download.ipynb #b2d6c225
 def _safe(name):
     "A name of an archive as a path below a folder."
     clean = name.replace('\\', '/')
@@ -306,10 +306,10 @@ class _Metered:
     def read(self, n=-1):
         data = self.stream.read(n)
         self.left -= len(data)
-        if self.left < 0: raise MirrorError(f"is an archive with a header of more than {HEADER:,} bytes; it is refused")
+        if self.left < 0: raise MirrorError(f"is an archive with a header, or with zeros at its end, of more than {HEADER:,} bytes; it is refused")
         return data
 
-# %% ../nbs/16_download.ipynb #2f40fe73
+# %% ../nbs/16_download.ipynb #49728fd0
 def _tar_members(archive, opened):
     "Name, whether it is a folder, size, and stream of each member of a tar archive."
     with opened(archive, 'rb') as raw, tarfile.open(fileobj=(metered := _Metered(raw)), mode='r|') as tar:
@@ -320,7 +320,7 @@ def _tar_members(archive, opened):
             if m.isreg(): metered.left = m.size + HEADER
             yield m.name, m.isdir(), m.size if m.isreg() else 0, tar.extractfile(m) if m.isreg() else None
             metered.left = HEADER
-        while raw.read(1 << 16): metered.read(0)               # to the end, where the checksum is
+        while metered.read(1 << 16): pass                      # to the end, where the checksum is
 
 def _zip_members(archive, opened=None):
     "The same of a zip archive."

@@ -5,23 +5,27 @@
 # %% auto #0
 __all__ = ['Pace', 'geometric_sizes', 'Stage', 'advance']
 
-# %% ../nbs/05_pacing.ipynb #e8629b25
+# %% ../nbs/05_pacing.ipynb #84918030
 from dataclasses import dataclass, replace
+from math import isfinite
+from numbers import Integral, Real
 
-# %% ../nbs/05_pacing.ipynb #9de7f6f7
+# %% ../nbs/05_pacing.ipynb #4cc8a16f
 @dataclass(frozen=True)
 class Pace:
     "The constants of a schedule that sets itself. Raises `ValueError` for a value outside its range."
-    rounds: int = 8         # without a better model that end a stage, ≥ 1
+    rounds: int = 12        # without a better model that end a stage, ≥ 1
     waits: float = .25      # and at least this share of the rounds that the stage took to its best one, ≥ 0
     growth: float = 2.      # an expansion makes the active set this many times as large, > 1
     slower: float = .3      # the learning rate is multiplied by this when the warm-up ends, and at each step back; in (0, 1]
     tries: int = 2          # stages in a row without a gain that end the training, ≥ 1
 
     def __post_init__(self):
-        for name, good, say in (('rounds', self.rounds >= 1, 'of at least 1'), ('waits', self.waits >= 0, 'of at least 0'), ('growth', self.growth > 1, 'above 1'),
-                                ('slower', 0 < self.slower <= 1, 'above 0 and at most 1'), ('tries', self.tries >= 1, 'of at least 1')):
-            if not good: raise ValueError(f"{name}={getattr(self, name)!r}; give a number {say}.")
+        for name, kind, good, say in (('rounds', Integral, lambda v: v >= 1, 'whole number of at least 1'), ('waits', Real, lambda v: v >= 0, 'number of at least 0'),
+                                      ('growth', Real, lambda v: v > 1, 'number above 1'), ('slower', Real, lambda v: 0 < v <= 1, 'number above 0 and at most 1'),
+                                      ('tries', Integral, lambda v: v >= 1, 'whole number of at least 1')):
+            v = getattr(self, name)
+            if not isinstance(v, kind) or isinstance(v, bool) or not isfinite(v) or not good(v): raise ValueError(f"{name}={v!r}; give a {say}.")
 
 # %% ../nbs/05_pacing.ipynb #d0c88f00
 def geometric_sizes(

@@ -5,13 +5,13 @@
 # %% auto #0
 __all__ = ['report_parser', 'mistakes_of', 'report_file', 'pde_report']
 
-# %% ../nbs/32_report_command.ipynb #d2da5093
+# %% ../nbs/32_report_command.ipynb #4887d167
 import argparse
 import sys
 from pathlib import Path
 
 from .data import SPLITS
-from .fit import reopened
+from .fit import known, reopened
 from .mistakes import Mistakes, worst_mistakes
 from .records import writable_folder
 from .report import Page, RunRecord, default_split, open_run, report_html, report_markdown
@@ -33,7 +33,7 @@ def report_parser() -> argparse.ArgumentParser:
     p.add_argument('--cache', metavar='DIR', help='where decoded pictures are kept')
     return p
 
-# %% ../nbs/32_report_command.ipynb #0b74af7b
+# %% ../nbs/32_report_command.ipynb #68c8bf64
 def mistakes_of(run: RunRecord, args) -> Mistakes | None:
     "The mistakes of a run, or the reason why there are none to show; nothing where none are wanted."
     split = default_split(run, args.split)
@@ -55,8 +55,13 @@ def report_file(runs: list[RunRecord], args) -> Path | None:
 def _report(args):
     if args.mistakes < 0: raise ValueError(f"--mistakes {args.mistakes}: give at least 0.")
     runs = [open_run(r) for r in args.runs]
+    split = default_split(runs[0], args.split)
+    known(split, runs[0].record['splits'], 'split')               # before the long part, like what follows
+    for option in ('data', 'root', 'device', 'cache'):
+        if len(runs) > 1 and getattr(args, option): raise ValueError(f"--{option} is for the mistakes of one run; leave it out where there are several.")
     where = report_file(runs, args)
-    if where is not None: writable_folder(where.parent)           # before the long part
+    if where is not None: writable_folder(where.parent)
+    if where is not None and where.is_dir(): raise ValueError(f"--out {str(where)!r} is a folder; name a file, such as {str(where / 'report.html')!r}.")
     found = mistakes_of(runs[0], args) if len(runs) == 1 else None
     page = Page(report_html(runs, args.split, found), report_markdown(runs, args.split, found))
     print(page.markdown if where is None else f"written to {page.save(where)}", end='' if where is None else '\n')

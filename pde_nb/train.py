@@ -86,7 +86,7 @@ def keep_memory() -> bool:
     M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3
     return all([mallopt(M_MMAP_THRESHOLD, 1 << 30), mallopt(M_TRIM_THRESHOLD, (1 << 31) - 1), mallopt(M_TOP_PAD, 1 << 26)])
 
-# %% ../nbs/17_train.ipynb #0df9e3f8
+# %% ../nbs/17_train.ipynb #1091839f
 class Run:
     "A training run: what it is, where it is, and the best so far."
     def __init__(self, model: nn.Module, data: Data, source: Source, method: Method, settings: Settings | None=None, seed: int=0):
@@ -110,7 +110,8 @@ class Run:
         self.best = self.best_weights = self.best_optimiser = self.right = None     # best: score of the best epoch; right: at the last look
         self.curve = []
         self.n_epochs = _length(self.method)
-        if s.lr_decay == 'linear' and self.n_epochs is None: raise ValueError("lr_decay='linear' needs to know the number of epochs, and this method leaves it open; use lr_decay='none'.")
+        if s.lr_decay == 'linear' and self.n_epochs is None: raise ValueError("lr_decay='linear' needs to know the number of epochs, and this method leaves it open; give epochs, or use lr_decay='none'.")
+        if s.patience and self.method.goes_back: raise ValueError(f"patience={s.patience}: the method {self.method.name!r} decides itself when a stage is over and when it stops; leave patience out, and give rounds or epochs to make that sooner.")
 
 # %% ../nbs/17_train.ipynb #f9419309
 def _length(method, most=1_000_000):

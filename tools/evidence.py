@@ -82,7 +82,7 @@ def contenders(task: Task, data: Data) -> dict:
     return {name: Contender(m, tuple(dict(lr=lr) for lr in task.lrs), task.settings) for name, m in methods.items()}
 
 
-VARIATIONS = ({}, *(dict(rounds=v) for v in (4, 16)), *(dict(waits=v) for v in (0.0, 0.5)), *(dict(growth=v) for v in (1.5, 4.0)),
+VARIATIONS = ({}, *(dict(rounds=v) for v in (6, 8, 24)), *(dict(waits=v) for v in (0.0, 0.5)), *(dict(growth=v) for v in (1.5, 4.0)),
               *(dict(slower=v) for v in (0.1, 1.0)), *(dict(tries=v) for v in (1, 3)))
 
 
@@ -131,7 +131,9 @@ def run_synthetic(args):
     for preset, case, seed in product(("released", "paper"), (1, 2), seeds):
         rows.append(auto_record(SYNTHETIC[preset], case, seed))
         say(f"{preset} case {case} seed {seed}: {rows[-1]['auto']['worst_group']:.1f} without a schedule, {rows[-1]['hand']['worst_group']:.1f} with it")
-    varied = [dict(change=change, seed=seed, **auto_figures(SYNTHETIC["released"], 1, seed, Pace(**change))) for change, seed in product(VARIATIONS, seeds)]
+    varied = [
+        dict(change=change, case=case, seed=seed, **auto_figures(SYNTHETIC["released"], case, seed, Pace(**change))) for case, change, seed in product((1, 2), VARIATIONS, seeds)
+    ]
     write_json(args.out / "synthetic.json", dict(surroundings=surroundings(), seconds=round(time.monotonic() - start, 1), rows=rows, varied=varied))
 
 
