@@ -5,7 +5,8 @@
     python tools/evidence.py rates       --root FOLDER --out FOLDER [--seeds 5]
     python tools/evidence.py synthetic   --out FOLDER [--seeds 20]
 
-FOLDER of --root holds the prepared data (tools/prepare.py) and, for Waterbirds, the official folder and the weights.
+FOLDER of --root holds the prepared data (tools/prepare.py: sick.csv, adult.csv, coloured_mnist.npz, waterbirds_features.npz) and,
+for Waterbirds, waterbirds128/ with the official folder in it and the weights mobilenet_v2.safetensors.
 A run that was cut off goes on where it was when the command is given again. Each method writes OUT/TASK/METHOD.json;
 the constants of the schedule that sets itself are varied one at a time into OUT/sensitivity, on the two quickest tasks
 and with the learning rate that was chosen there, and on the synthetic experiment into OUT/synthetic.json. `rates` runs the kinds of PDE on the quickest task with every
