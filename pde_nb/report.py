@@ -228,7 +228,7 @@ def group_curves(run: RunRecord, split: str) -> Figure:
 
 def _epochs(run): return (-.5, len(run.record['curve']) - .5)
 
-# %% ../nbs/21_report.ipynb #5b8c37d0
+# %% ../nbs/21_report.ipynb #fd5a8cdb
 def worst_curve(run: RunRecord) -> Figure:
     "The worst group's validation accuracy over epochs: exact, or the upper bound at which looking stopped."
     curve = run.record['curve']
@@ -250,7 +250,9 @@ def curve_section(run: RunRecord, split: str) -> list:
     marked, partly = stage_lines(run), sum(not c['exact'] for c in run.record['curve'])
     back = sum(b['stage'] < a['stage'] for a, b in zip(run.record['curve'], run.record['curve'][1:]))
     notes = [f"The triangle marks the chosen epoch, {run.record['best_epoch']}."]
-    if marked['lines']: notes.append(f"Shaded: the warm-up, {int(marked['lines'][0] + .5)} epochs. The lines from there on: the {len(marked['lines'])} {'times that the active set grew' if back else 'expansions'}." + (f" {back} time{'s' * (back > 1)} training went back to an earlier stage." if back else ''))
+    n = len(marked['lines'])
+    what = ('time' if back else 'expansion') + 's' * (n > 1) + (' that the active set grew' if back else '')
+    if n: notes.append(f"Shaded: the warm-up, {int(marked['lines'][0] + .5)} epochs. The line{'s' * (n > 1)} from there on: the {n} {what}." + (f" {back} time{'s' * (back > 1)} training went back to an earlier stage." if back else ''))
     if partly: notes.append(f"{partly} of {len(run.record['curve'])} epochs were evaluated only until they could not be the best: a group has a point where all its examples were counted, and of the worst group an upper bound is known.")
     shares = [share_figure(run)] if run.entered else []
     return [Section('Training'), Text(' '.join(notes)), *([group_curves(run, split)] if 'val' in run.record['splits'] else []), worst_curve(run), *shares, loss_curve(run)]
