@@ -78,7 +78,7 @@ def contenders(task: Task, data: Data) -> dict:
                    group_dro=GroupDRO(task.passes), pde_hand=task.hand)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        most = task.passes * len(groups) // AutoPDE().begin(groups, 0).round_size
+        most = task.passes * len(groups) // AutoPDE().begin(groups, 0, len(data.rows("val"))).round_size
     methods |= dict(pde_auto=AutoPDE(most), pde_balanced=BalancedPDE(most))
     return {name: Contender(m, tuple(dict(lr=lr) for lr in task.lrs), task.settings) for name, m in methods.items()}
 
