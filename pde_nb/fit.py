@@ -365,7 +365,7 @@ def fit_in_folder(run: Run, config: dict, notes: list[str], keeper: Keeper, rest
         keeper.path.unlink(missing_ok=True)
     return Fit(run.model, report, run)
 
-# %% ../nbs/18_fit.ipynb #4c94baee
+# %% ../nbs/18_fit.ipynb #1c6142d6
 def count_split(run: Run, split: str) -> GroupCounts:
     "Right predictions of the run's model per evaluation group of a split."
     rows = run.data.rows(split)
@@ -374,6 +374,7 @@ def count_split(run: Run, split: str) -> GroupCounts:
 def conclude(run: Run, config: dict, notes: list[str]) -> Report:
     "Evaluate the selected model on validation in full and on the test set, once."
     splits = {s: counts_to_plain(count_split(run, s)) for s in ('val', 'test') if run.data.evaluation(s).counts.any()}
+    notes = [*notes, *run.notes]
     if len(run.data.rows('test')) and 'test' not in splits: notes = [*notes, "no test example belongs to an evaluation group; there is nothing to report on"]
     return Report(dict(config=config, notes=notes, best_epoch=run.best_epoch, stopped=run.stopped, seconds=round(run.seconds, 1), n_train=len(run.train_rows),
                        train_counts=None if isinstance(run.data.eval_groups, Overlap) else run.data.evaluation('train').counts.tolist(), splits=splits, curve=run.curve))

@@ -8,6 +8,7 @@
     python3 tools/run.py synthetic [options of pde_synthetic]
     python3 tools/run.py theory    [options of pde_theory]
     python3 tools/run.py phase     [options of pde_phase]
+    python3 tools/run.py bench     [options of pde_bench]
     python3 tools/run.py test      [options of tools/check.py]
 
 The environment is .venv, or the folder that PDE_VENV names. It is made on first use and
@@ -30,7 +31,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 INPUTS = ("settings.ini", "setup.py", "pyproject.toml", "constraints.txt")
 OLDEST = (3, 10)
-EXTRAS = {"train": ("train",), "eval": ("train",), "data": ("train",), "diagnose": ("train",), "report": ("train",), "synthetic": (), "theory": (), "phase": (), "test": ("dev",)}
+EXTRAS = {"train": ("train",), "eval": ("train",), "data": ("train",), "diagnose": ("train",), "report": ("train",), "synthetic": (), "theory": (), "phase": (), "bench": ("train",), "test": ("dev",)}
 
 
 class SetupError(Exception):
