@@ -1,6 +1,6 @@
 """Everything that needs a GPU, in under ten minutes on one H100: checks, speed, and Waterbirds at 224 pixels over five seeds.
 
-    python benchmarks/gpu.py --out FOLDER [--root FOLDER --weights FILE] [--parts checks levers waterbirds together accuracy celebA]
+    python benchmarks/gpu.py --out FOLDER [--root FOLDER --weights FILE] [--parts checks levers waterbirds together accuracy celebA civilcomments]
     python benchmarks/gpu.py --out FOLDER --rehearse
 
 --root holds the official waterbirds_v1.0 folder and --weights an ImageNet MobileNetV2; without them `waterbirds` runs on
@@ -23,7 +23,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from pde_nb.auto import AutoPDE
-from pde_nb.bench_train import LEVERS, as_files, bench_train_table, bench_training, clocked, device_name, fake_pictures, lever_rates, some_steps
+from pde_nb.bench_train import LEVERS, as_files, bench_train_table, bench_training, clocked, device_name, fake_distilbert, fake_pictures, fake_texts, fake_tokenizer, lever_rates, some_steps
 from pde_nb.data import read_waterbirds
 from pde_nb.expansion import Schedule
 from pde_nb.fit import Report, conclude, prepare
@@ -104,6 +104,14 @@ def beside(args, data, files, inputs):
     return bench_training(data, files, args.model, method, sample=args.sample, workers=args.workers, device=args.device, inputs=inputs, **FAST)
 
 
+def civilcomments(args):
+    """The first epochs of CivilComments' preset, on generated texts."""
+    texts, network = fake_texts(args.texts_share), fake_distilbert(1, 16, 2) if args.rehearse else fake_distilbert()
+    inputs = dict(tokenizer=fake_tokenizer(), max_tokens=40 if args.rehearse else 300)
+    method = PDE(None, Schedule(2, 20, 1, n_expansions=2, empty="skip"), 1.0) if args.rehearse else None
+    return bench_training(texts, texts, network, method, epochs=None if args.rehearse else 6, sample=args.sample, workers=args.workers, device=args.device, inputs=inputs, bf16=True)
+
+
 def together(args):
     """Pictures per second of several seeds in turn, each in a stream of its own."""
     data, rates = pictures("waterbirds", args.size, 0.2 * args.share), {}
@@ -139,7 +147,7 @@ def accuracy(args):
     return dict(methods=rows)
 
 
-PARTS = dict(checks=checks, levers=levers, waterbirds=waterbirds, together=together, accuracy=accuracy, celebA=celebA)
+PARTS = dict(checks=checks, levers=levers, waterbirds=waterbirds, together=together, accuracy=accuracy, celebA=celebA, civilcomments=civilcomments)
 
 
 def options():
@@ -155,9 +163,10 @@ def options():
     if not args.rehearse and not torch.cuda.is_available():
         p.error("there is no GPU here that torch can use; --rehearse goes through the parts on a CPU.")
     args.device, args.model, args.small_model, args.size, args.small_size, args.share, args.batch, args.sample = "cuda", "resnet50", "resnet18", 224, 64, 1.0, 64, 512
+    args.texts_share = 1.0
     if args.rehearse:
         args.device, args.model, args.small_model, args.size, args.small_size, args.share, args.batch, args.sample = "cpu", "small_cnn", "small_cnn", 16, 16, 0.1, 16, 32
-        args.workers, args.celeba_share = 0, 0.005
+        args.workers, args.celeba_share, args.texts_share = 0, 0.005, 0.002
         args.root = args.weights = None
     args.scratch = args.out / "scratch"
     args.scratch.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 from .commands import run_guarded
 from .records import writable_folder, write_json
 
-# %% ../nbs/32_bench_command.ipynb #85d444ed
+# %% ../nbs/32_bench_command.ipynb #b6053250
 def bench_parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser('pde_bench', description="Ratios against the usual way of doing the same, both measured in one run.")
     p.add_argument('--json', metavar='FILE', help='also write the figures as JSON')
@@ -28,12 +28,12 @@ def bench_parser() -> argparse.ArgumentParser:
 def train_options(p: argparse.ArgumentParser):
     "The options of `pde_bench train`."
     a = p.add_argument
-    a('--data', default='fake:waterbirds', help='waterbirds or celebA (with --root), an .npz file of pixels (with --label, --attribute), or fake:waterbirds, fake:celebA; default fake:waterbirds')
+    a('--data', default='fake:waterbirds', help='waterbirds or celebA (with --root), an .npz file of pixels (with --label, --attribute), or fake:waterbirds, fake:celebA, fake:civilcomments; default fake:waterbirds')
     a('--root', help='folder of the benchmark')
     a('--label')
     a('--attribute', nargs='+')
     a('--share', type=float, default=1., help='of the examples of fake data, in (0, 1]; default 1')
-    a('--model', default='resnet50')
+    a('--model', help='default resnet50; for fake:civilcomments a network of the size of DistilBERT')
     a('--weights', help="'pretrained' or a weights file; default: at random")
     a('--size', type=int, default=224, help='pixels of a picture side; default 224')
     a('--epochs', type=int, help="default: until where the paper's best model was, or the schedule's end")
@@ -61,7 +61,7 @@ def _bench(args):
     print(table)
     if args.json: write_json(args.json, result)
 
-# %% ../nbs/32_bench_command.ipynb #c786649b
+# %% ../nbs/32_bench_command.ipynb #65f2bc19
 def _bench_train(args):
     "The result of `pde_bench train` and its table."
     import torch
@@ -75,10 +75,13 @@ def _bench_train(args):
     picked = dict(bf16=gpu if args.bf16 is None else args.bf16, graph=(gpu and not args.compile) if args.graph is None else args.graph, compile=bool(args.compile),
                   channels_last=args.channels_last is not False, **({'batch_size': args.batch_size} if args.batch_size else {}))
     fake = args.data.startswith('fake:')
-    data = b.fake_pictures(name, args.size, args.share) if fake else open_data(args.data, args.root, args.label, args.attribute)
-    if data.inputs.kind not in ('pictures', 'pixels'): raise ValueError(f"--data {args.data}: these are {data.inputs.kind}, and the benchmark of training is for pictures.")
-    inputs = dict(augment=('flip',)) if fake else dict(size=args.size, augment=('flip',), cache=args.cache) if data.inputs.kind == 'pictures' else {}
+    words = args.data == 'fake:civilcomments'
+    data = b.fake_texts(args.share) if words else b.fake_pictures(name, args.size, args.share) if fake else open_data(args.data, args.root, args.label, args.attribute)
+    if data.inputs.kind not in ('pictures', 'pixels') and not words: raise ValueError(f"--data {args.data}: these are {data.inputs.kind}, and the benchmark of training is for pictures; for texts there is fake:civilcomments.")
+    flip = dict(augment=('flip',))
+    inputs = dict(tokenizer=b.fake_tokenizer(), max_tokens=300) if words else flip if fake else dict(flip, size=args.size, cache=args.cache) if data.inputs.kind == 'pictures' else {}
+    model = b.fake_distilbert() if words and args.model is None else args.model or 'resnet50'
     with tempfile.TemporaryDirectory() as folder:
-        files = b.as_files(data, args.sample, folder) if fake else data
-        result = b.bench_training(data, files, args.model, None, args.epochs, args.sample, args.workers, str(device), inputs, args.weights, **picked)
+        files = b.as_files(data, args.sample, folder) if fake and not words else data
+        result = b.bench_training(data, files, model, None, args.epochs, args.sample, args.workers, str(device), inputs, args.weights, **picked)
     return result, b.bench_train_table(result)
