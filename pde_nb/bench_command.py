@@ -13,7 +13,7 @@ from pathlib import Path
 from .commands import run_guarded
 from .records import writable_folder, write_json
 
-# %% ../nbs/32_bench_command.ipynb #b6053250
+# %% ../nbs/32_bench_command.ipynb #4ecbf0be
 def bench_parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser('pde_bench', description="Ratios against the usual way of doing the same, both measured in one run.")
     p.add_argument('--json', metavar='FILE', help='also write the figures as JSON')
@@ -28,12 +28,13 @@ def bench_parser() -> argparse.ArgumentParser:
 def train_options(p: argparse.ArgumentParser):
     "The options of `pde_bench train`."
     a = p.add_argument
-    a('--data', default='fake:waterbirds', help='waterbirds or celebA (with --root), an .npz file of pixels (with --label, --attribute), or fake:waterbirds, fake:celebA, fake:civilcomments; default fake:waterbirds')
+    a('--data', default='fake:waterbirds', help='waterbirds, celebA or civilcomments (with --root), an .npz file of pixels or a table of texts (with --label, --attribute, --text), or fake:waterbirds, fake:celebA, fake:civilcomments; default fake:waterbirds')
     a('--root', help='folder of the benchmark')
-    a('--label')
-    a('--attribute', nargs='+')
+    a('--label', help='column or array of the label')
+    a('--attribute', nargs='+', help='columns or arrays that may be spurious')
+    a('--text', nargs='+', metavar='COLUMN', help='column of text, or two for pairs')
     a('--share', type=float, default=1., help='of the examples of fake data, in (0, 1]; default 1')
-    a('--model', help='default resnet50; for fake:civilcomments a network of the size of DistilBERT')
+    a('--model', help='default by the kind of input; for fake:civilcomments a network of the size of DistilBERT')
     a('--weights', help="'pretrained' or a weights file; default: at random")
     a('--size', type=int, default=224, help='pixels of a picture side; default 224')
     a('--epochs', type=int, help="default: until where the paper's best model was, or the schedule's end")
@@ -61,27 +62,35 @@ def _bench(args):
     print(table)
     if args.json: write_json(args.json, result)
 
-# %% ../nbs/32_bench_command.ipynb #65f2bc19
+# %% ../nbs/32_bench_command.ipynb #bb62bb62
+def _opened(args):
+    "Data, model and options of the inputs, as the command line asks for them."
+    from pde_nb import bench_train as b
+    from pde_nb.models import default_model, input_settings
+    from pde_nb.train_commands import open_data
+    if args.data == 'fake:civilcomments': return b.fake_texts(args.share), args.model or b.fake_distilbert(), dict(tokenizer=b.fake_tokenizer(), max_tokens=300)
+    if args.data.startswith('fake:'): return b.fake_pictures(args.data[5:], args.size, args.share), args.model or 'resnet50', dict(augment=('flip',))
+    data = open_data(args.data, args.root, args.label, args.attribute, text=args.text)
+    kind = data.inputs.kind
+    if kind not in ('pictures', 'pixels', 'texts'): raise ValueError(f"--data {args.data}: these are {kind}, and the benchmark of training is for pictures and texts.")
+    model = args.model or ('resnet50' if kind == 'pictures' else default_model(kind, getattr(data.inputs, 'x', data.y[:, None]).shape[1:]))
+    more = dict(size=args.size, augment=('flip',), cache=args.cache) if kind == 'pictures' else {'max_tokens': 300} if data.name == 'civilcomments' else {}
+    return data, model, {**(input_settings(model, kind) if kind == 'texts' else {}), **more}
+
 def _bench_train(args):
     "The result of `pde_bench train` and its table."
     import torch
     from pde_nb import bench_train as b
     from pde_nb.inputs import check_device
-    from pde_nb.train_commands import open_data
     for name, least in (('sample', 2), ('workers', 0), ('size', 1)):
         if getattr(args, name) < least: raise ValueError(f"--{name} {getattr(args, name)}: give at least {least}.")
     device = check_device(args.device or ('cuda' if torch.cuda.is_available() else 'cpu'))
-    gpu, name = device.type == 'cuda', args.data.removeprefix('fake:')
+    gpu = device.type == 'cuda'
     picked = dict(bf16=gpu if args.bf16 is None else args.bf16, graph=(gpu and not args.compile) if args.graph is None else args.graph, compile=bool(args.compile),
                   channels_last=args.channels_last is not False, **({'batch_size': args.batch_size} if args.batch_size else {}))
-    fake = args.data.startswith('fake:')
-    words = args.data == 'fake:civilcomments'
-    data = b.fake_texts(args.share) if words else b.fake_pictures(name, args.size, args.share) if fake else open_data(args.data, args.root, args.label, args.attribute)
-    if data.inputs.kind not in ('pictures', 'pixels') and not words: raise ValueError(f"--data {args.data}: these are {data.inputs.kind}, and the benchmark of training is for pictures; for texts there is fake:civilcomments.")
-    flip = dict(augment=('flip',))
-    inputs = dict(tokenizer=b.fake_tokenizer(), max_tokens=300) if words else flip if fake else dict(flip, size=args.size, cache=args.cache) if data.inputs.kind == 'pictures' else {}
-    model = b.fake_distilbert() if words and args.model is None else args.model or 'resnet50'
+    data, model, inputs = _opened(args)
     with tempfile.TemporaryDirectory() as folder:
-        files = b.as_files(data, args.sample, folder) if fake and not words else data
+        drawn = args.data.startswith('fake:') and data.inputs.kind == 'pixels'
+        files = b.as_files(data, args.sample, folder) if drawn else data
         result = b.bench_training(data, files, model, None, args.epochs, args.sample, args.workers, str(device), inputs, args.weights, **picked)
     return result, b.bench_train_table(result)

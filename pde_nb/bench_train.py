@@ -9,7 +9,7 @@ __all__ = ['BEST_AFTER', 'LEVERS', 'ON_CPU', 'WORDS', 'Items', 'sample_rows', 'm
            'as_files', 'fake_texts', 'fake_tokenizer', 'fake_distilbert', 'stated', 'bench_training', 'device_name',
            'bench_train_table', 'duration']
 
-# %% ../nbs/29_bench_train.ipynb #3b2a0e16
+# %% ../nbs/29_bench_train.ipynb #2ae6d268
 import time
 import warnings
 from collections import defaultdict
@@ -28,13 +28,13 @@ from torch.utils.data import DataLoader, Dataset
 from .bench import in_turn
 from .data import IDENTITIES, PUBLISHED, Data, Pictures, Texts, from_arrays, make_data
 from .fit import PRESETS, count_split, default_method, prepare
-from .inputs import IMAGENET, batches
+from .inputs import IMAGENET, batches, load_tokenizer
 from .methods import Method
 from .models import TextClassifier, import_torchvision
 from .records import surroundings
 from .train import Run, Settings, make_optimiser, train
 
-# %% ../nbs/29_bench_train.ipynb #1f7df856
+# %% ../nbs/29_bench_train.ipynb #318431a9
 class Items(Dataset):
     "Examples one by one, each decoded and normalised, or tokenised and padded, when it is asked for: (input, label, group)."
     def __init__(self, data: Data, rows, size: int | None=None, flip: bool=False, tokenizer=None):    # size: pixels of a side, or tokens of a text
@@ -47,7 +47,8 @@ class Items(Dataset):
 
     def input(self, row):
         if self.inputs.kind == 'texts':
-            tokens = self.tokenizer(str(self.inputs.first[row]), padding='max_length', truncation=True, max_length=self.size, return_tensors='pt')
+            both = [str(t[row]) for t in (self.inputs.first, self.inputs.second) if t is not None]
+            tokens = self.tokenizer(*both, padding='max_length', truncation=True, max_length=self.size, return_tensors='pt')
             return {k: v[0] for k, v in tokens.items()}
         x = torch.from_numpy(np.array(self.picture(row))).float().div(255)
         x = x.permute(2, 0, 1) if x.ndim == 3 else x[None]
@@ -340,11 +341,12 @@ def device_name(device) -> str:
     "The GPU's own name, or the kind of device."
     return torch.cuda.get_device_name(device) if torch.device(device).type == 'cuda' else str(device)
 
-# %% ../nbs/29_bench_train.ipynb #0f751c84
+# %% ../nbs/29_bench_train.ipynb #31b36cfb
 def _usual(run, files, epochs, sample, workers, size, tokenizer):
     "Counts, times and extrapolated seconds of the usual loop."
     augment = 'flip' in getattr(run.source, 'augment', ())
     train_rows, eval_rows = sample_rows(files, sample).values()
+    if run.source.kind == 'texts': tokenizer = load_tokenizer(tokenizer)
     times = usual_times(run.model, Items(files, train_rows, size, augment, tokenizer), Items(files, eval_rows, size, False, tokenizer), run.settings, workers, run.device)
     work = usual_work(run.method, epochs, len(run.val_rows), len(run.data.rows('test')))
     return dict(work, times=times, seconds=usual_seconds(work, times))
