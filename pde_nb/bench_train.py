@@ -96,14 +96,15 @@ def usual_evaluation(model: nn.Module, loader: DataLoader, device) -> tuple[dict
             n[g] += 1
     return right, n
 
-# %% ../nbs/29_bench_train.ipynb #e492c170
+# %% ../nbs/29_bench_train.ipynb #1efe0b4d
 BEST_AFTER = dict(waterbirds=8.9, celebA=.7, civilcomments=2.1)      # passes over the training set; tab:early-stop, tab:early-stop-appendix, tab:early-stop-appendix-civil
 
 def epochs_until(method: Method, passes: float) -> int:
-    "How many epochs of a method that has begun show so many passes over the training set; all epochs when it never does."
+    "How many epochs of a method that has begun show so many passes over the training set; all epochs when it never does. Raises `ValueError` for a method that does not know its length."
     shown, epoch = 0, 0
     while not method.finished(epoch) and shown < passes * len(method.groups):
         shown, epoch = shown + len(method.order(epoch)), epoch + 1
+        if epoch > 100_000: raise ValueError(f"the method {method.name!r} does not say how long it trains, and what the usual loop would do follows from that; give epochs.")
     return epoch
 
 def usual_work(method: Method, epochs: int, n_val: int, n_test: int) -> dict:
