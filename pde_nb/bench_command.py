@@ -62,13 +62,14 @@ def _bench(args):
     print(table)
     if args.json: write_json(args.json, result)
 
-# %% ../nbs/32_bench_command.ipynb #bb62bb62
+# %% ../nbs/32_bench_command.ipynb #e4b3ff2a
 def _opened(args):
     "Data, model and options of the inputs, as the command line asks for them."
     from pde_nb import bench_train as b
     from pde_nb.models import default_model, input_settings
     from pde_nb.train_commands import open_data
     if args.data == 'fake:civilcomments': return b.fake_texts(args.share), args.model or b.fake_distilbert(), dict(tokenizer=b.fake_tokenizer(), max_tokens=300)
+    if not args.data.startswith('fake:') and args.share != 1: raise ValueError(f"--share {args.share}: it is for fake data, and {args.data} is used whole.")
     if args.data.startswith('fake:'): return b.fake_pictures(args.data[5:], args.size, args.share), args.model or 'resnet50', dict(augment=('flip',))
     data = open_data(args.data, args.root, args.label, args.attribute, text=args.text)
     kind = data.inputs.kind

@@ -351,7 +351,7 @@ def progress(run: Run, on: bool):
             bar.update(0)
         yield show
 
-# %% ../nbs/17_train.ipynb #2c59d924
+# %% ../nbs/17_train.ipynb #4d4830c9
 def train_together(
     runs: list[Run],
     keepers: list | None=None,    # one for each run, or nothing
@@ -360,11 +360,11 @@ def train_together(
     keepers = [k or keep_nothing for k in keepers or [None] * len(runs)]
     turns = [(run, keep, steps_of(run, keep, lambda left: None)) for run, keep in zip(runs, keepers, strict=True)]
     streams = {id(run): torch.cuda.Stream(run.device) if run.device.type == 'cuda' else None for run in runs}
-    begun, going = time.monotonic(), turns
+    begun, going = {id(run): time.monotonic() - run.seconds for run in runs}, turns      # what a run has had before counts
     try:
         while going:
             for now in list(going):
-                if not _turn(*now, streams[id(now[0])], begun): going = [turn for turn in going if turn is not now]
+                if not _turn(*now, streams[id(now[0])], begun[id(now[0])]): going = [turn for turn in going if turn is not now]
     except KeyboardInterrupt:
         for run, keep, _ in going:
             with own_randomness(run), suppress(KeyboardInterrupt):
