@@ -145,12 +145,12 @@ def show_synthetic(preset, args, rows, records, seconds):
     print("gap: overall − minority." + (" The paper's worst-group figure is the pooled minority of one seed; it agrees if it lies where one more of our seeds would (95 %)." if paper else ''))
     print('\n'.join(filter(None, [warmup_note(records), selection_note(records), f"{seconds:.1f} s on {args.jobs} process{'es' if args.jobs > 1 else ''}."])))
 
-# %% ../nbs/30_commands.ipynb #d59ac263
+# %% ../nbs/30_commands.ipynb #c5a779c7
 def run_guarded(parser, run, argv):
     "Run a command; turn bad input into one line and status 2, an interrupt into status 130."
     args = parser.parse_args(argv)
     try: run(args)
-    except ValueError as e: parser.exit(2, f"{parser.prog}: {e}\n")
+    except (ValueError, ImportError) as e: parser.exit(2, f"{parser.prog}: {e}\n")
     except KeyboardInterrupt: parser.exit(130, f"\n{parser.prog}: interrupted; nothing half-written was left.\n")
 
 def pde_synthetic(argv=None):
