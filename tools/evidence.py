@@ -47,6 +47,7 @@ class Task:
     passes: int  # budget: training examples shown, in units of the training set
     lrs: tuple  # tried on the first seed
     hand: PDE  # the schedule set by hand
+    capped: Schedule | None = None  # set by hand, from as many examples of a group as the schedule that sets itself begins with
     most_epochs: int = 10_000  # of Subsample: where its set is tiny, the budget would be spent on evaluating it
     model: str | None = None
     weights: str | None = None  # a file below the root
@@ -66,7 +67,7 @@ TASKS = {
     "adult": Task(dict(data="adult.csv", label="income", attribute=["sex"]), 20, (1e-3, 1e-2), PDE(None, Schedule(20, 470, 4, n_expansions=10), 0.3)),
     "coloured_mnist": Task(
         dict(data="coloured_mnist.npz", label="y", attribute=["colour"]), 2, (1e-2, 3e-2),
-        PDE(None, Schedule(40, 100, 2, n_expansions=20), 0.3), 150, model="small_cnn", settings=dict(channels_last=True)),
+        PDE(None, Schedule(40, 100, 2, n_expansions=20), 0.3), Schedule(60, 200, 2, n_expansions=12, warmup_cap=16), 150, model="small_cnn", settings=dict(channels_last=True)),
 }
 
 
@@ -79,7 +80,9 @@ def contenders(task: Task, data: Data) -> dict:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         most = task.passes * len(groups) // AutoPDE().begin(groups, 0, len(data.rows("val"))).round_size
-    methods |= dict(pde_auto=AutoPDE(most), pde_balanced=BalancedPDE(most))
+    methods |= dict(pde_auto=AutoPDE(most), pde_balanced=BalancedPDE(most), pde_auto_free=AutoPDE())
+    if task.capped:
+        methods |= dict(pde_hand_capped=PDE(None, task.capped, task.hand.expansion_lr))
     return {name: Contender(m, tuple(dict(lr=lr) for lr in task.lrs), task.settings) for name, m in methods.items()}
 
 
