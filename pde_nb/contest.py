@@ -128,7 +128,7 @@ def _p_value(one, other, key):
     if len(d) < 2: return float('nan')
     return float(stats.ttest_1samp(d, 0).pvalue) if np.ptp(d) > 0 else float(d[0] == 0)
 
-# %% ../nbs/23_contest.ipynb #2a793ab0
+# %% ../nbs/23_contest.ipynb #3d4bb716
 def standings(comparison: dict) -> list[tuple]:
     "The rows of the main table, best on validation first: method, its figures as text, and the difference to the best."
     run = ran(comparison)
@@ -141,9 +141,9 @@ def standings(comparison: dict) -> list[tuple]:
                      spread(of['adjusted']), spread(of['average']), spread(of['val_worst']), word(r['chosen']), f"{of['passes_to_best']['mean']:.2g} / {of['passes']['mean']:.2g}", f"{of['seconds']['mean']:.0f}"))
     return rows
 
-COLUMNS = ('method', 'worst group, test, % [95 % of the mean]', 'minus the best', 'p (Holm)', 'adjusted average', 'average', 'worst group, validation', 'chosen', 'passes to the best / in all', 'seconds a run')
+COLUMNS = ('method', 'worst group, test', 'minus the best', 'p (Holm)', 'adjusted average', 'average', 'worst group, validation', 'chosen', 'passes: best / all', 'seconds')
 
-# %% ../nbs/23_contest.ipynb #9170a9c8
+# %% ../nbs/23_contest.ipynb #fbe8ee81
 def contest_page(comparison: dict, refused: dict | None=None) -> tuple[str, str, list]:
     "Title, lead and blocks of the page, for `html_page` and `markdown_page`."
     run, best = ran(comparison), best_method(comparison)
@@ -151,8 +151,8 @@ def contest_page(comparison: dict, refused: dict | None=None) -> tuple[str, str,
     n = len(r['trials'])
     head = Headline(f"Best on validation: {label(best)}", f"{s['mean']:.1f} %", (f"worst group on the test set, mean of {n} seed{'s' * (n > 1)}{interval_text(s, 0, 100)}",),
                     tuple((f"{label(k)} minus it", f"{d['mean']:+.1f} points", f"95 % interval{interval_text(d, sign='+')}" if n > 1 else 'one seed') for k, d in list(against_best(run).items())[:4]))
-    table = Grid(COLUMNS, tuple(standings(run)), 'lrrrrrrlrr', "Mean ± standard deviation over seeds, on the test set where nothing else is said. Differences in points, paired by seed, with their 95 % interval; "
-                 "p of the paired t-test, in parentheses corrected for the number of methods. All runs share one split of the data, which no interval contains.")
+    table = Grid(COLUMNS, tuple(standings(run)), 'lrrrrrrlrr', "Accuracies in percent, mean ± standard deviation over seeds, for the worst group with the 95 % interval of the mean; on the test set where nothing else is said. Differences in points, paired by seed, with their 95 % interval; "
+                 "p of the paired t-test, in parentheses corrected for the number of methods. Passes over the training set, to the selected epoch and in all; seconds of a run. All runs share one split of the data, which no interval contains.")
     missing = [Section('Not run'), *(Text(f"{label(k)}: {why}", 'note') for k, why in refused.items())] if refused else []
     return (f"{len(run)} methods on {r['data']}", given(run).replace('**', ''), [head, Section('Methods'), table, *contest_charts(run), *contest_groups(run), *missing])
 
@@ -161,7 +161,7 @@ def contest_groups(run: dict) -> list:
     lines = [tuple(c.strip() for c in line.strip('|').split('|')) for line in group_accuracy_table(run).replace('**', '').splitlines()]
     return [Section('Groups'), Grid(lines[0], tuple(lines[2:]), 'l' + 'r' * (len(lines[0]) - 1), "Test accuracy of every group, %, mean over seeds.")] if len(lines[0]) < 40 else []
 
-# %% ../nbs/23_contest.ipynb #f9c03140
+# %% ../nbs/23_contest.ipynb #63287062
 def contest_charts(run: dict) -> list:
     "Worst group against average, and against the cost."
     legend = tuple(Mark(i, label(k)) for i, k in enumerate(run))
@@ -169,7 +169,7 @@ def contest_charts(run: dict) -> list:
         dots = [Series(tuple(f[key] for f in trial_figures(r)), tuple(f['worst'] for f in trial_figures(r)), i, False, hollow=True) for i, r in enumerate(run.values()) if len(r['trials']) > 1]
         dots += [Series((over_seeds(r, key)['mean'],), (over_seeds(r, 'worst')['mean'],), i, False, names=(label(k),), size=6) for i, (k, r) in enumerate(run.items())]
         return Figure(title, line_chart(title, dots, x_label, 'worst group, test, %', whole=False), legend, 'Small: single seeds; large: their mean.')
-    return [chart('Worst group against average', 'average', 'average, test, %'), chart('Worst group against cost', 'passes', 'passes over the training set, in all')]
+    return [chart('Worst group against average', 'average', 'average, test, %'), chart('Worst group against cost', 'passes_to_best', 'passes over the training set, to the selected epoch')]
 
 # %% ../nbs/23_contest.ipynb #611bcbe5
 def latex_table(comparison: dict) -> str:
