@@ -7,7 +7,7 @@ __all__ = ['BEST_AFTER', 'LEVERS', 'ON_CPU', 'WORDS', 'Items', 'sample_rows', 'm
            'epochs_until', 'usual_work', 'usual_times', 'clocked', 'usual_seconds', 'Stopwatch', 'under_watch',
            'ceiling', 'floor_rate', 'lever_rates', 'some_steps', 'input_rates', 'fake_cells', 'fake_pictures',
            'as_files', 'fake_texts', 'fake_tokenizer', 'fake_distilbert', 'stated', 'bench_training', 'device_name',
-           'bench_train_table', 'duration']
+           'bench_train_table', 'duration', 'whole_text']
 
 # %% ../nbs/29_bench_train.ipynb #2ae6d268
 import time
@@ -181,7 +181,7 @@ def under_watch(run: Run, clock: Stopwatch) -> Run:
     run.optimiser.register_step_post_hook(lambda *_: clock.end())
     return run
 
-# %% ../nbs/29_bench_train.ipynb #6b630dd3
+# %% ../nbs/29_bench_train.ipynb #fb3d482e
 def ceiling(run: Run, steps: int=10) -> float:
     "Examples per second of the run's step on one resident batch (random numbers; the first texts); the model of the run stays as it is."
     s, model = run.settings, deepcopy(run.model).train()
@@ -201,15 +201,15 @@ def ceiling(run: Run, steps: int=10) -> float:
     return len(y) * steps / clocked(lambda: [step() for _ in range(steps)])
 
 def floor_rate(run: Run, size: int=2048) -> float:
-    "Examples per second if the step did nothing but its multiplications and additions, at the rate of a size × size matrix product."
+    "Examples per second if the step did nothing but its multiplications and additions (three times those of the forward pass), at the rate of a size × size matrix product."
     from torch.utils.flop_counter import FlopCounterMode
     rows = run.train_rows[:8]
     x = run.source.batch(rows)
     model = deepcopy(run.model).train()
-    with FlopCounterMode(display=False) as count: model(x).sum().backward()
+    with torch.no_grad(), FlopCounterMode(display=False) as count: model(x)      # counted backward, a convolution in groups would weigh as much as a full one
     A = torch.randn(size, size, device=run.device, dtype=torch.bfloat16 if run.bf16 else torch.float32)
     product = min(clocked(lambda: A @ A) for _ in range(4))
-    return (2 * size ** 3 / product) / (count.get_total_flops() / len(rows))
+    return (2 * size ** 3 / product) / (3 * count.get_total_flops() / len(rows))
 
 # %% ../nbs/29_bench_train.ipynb #cbe02cc0
 LEVERS = {'plain': ({}, False), 'channels last': (dict(channels_last=True), False), 'bfloat16': (dict(channels_last=True, bf16=True), False),
@@ -342,13 +342,13 @@ def device_name(device) -> str:
     "The GPU's own name, or the kind of device."
     return torch.cuda.get_device_name(device) if torch.device(device).type == 'cuda' else str(device)
 
-# %% ../nbs/29_bench_train.ipynb #31b36cfb
+# %% ../nbs/29_bench_train.ipynb #1cd317ff
 def _usual(run, files, epochs, sample, workers, size, tokenizer):
     "Counts, times and extrapolated seconds of the usual loop."
     augment = 'flip' in getattr(run.source, 'augment', ())
     train_rows, eval_rows = sample_rows(files, sample).values()
     if run.source.kind == 'texts': tokenizer = load_tokenizer(tokenizer)
-    times = usual_times(run.model, Items(files, train_rows, size, augment, tokenizer), Items(files, eval_rows, size, False, tokenizer), run.settings, workers, run.device)
+    times = usual_times(run.model, Items(files, train_rows, size, augment, tokenizer), Items(files, eval_rows, size, False, tokenizer), run.settings, workers, run.device, repeats=3)
     work = usual_work(run.method, epochs, len(run.val_rows), len(run.data.rows('test')))
     return dict(work, times=times, seconds=usual_seconds(work, times))
 
@@ -368,7 +368,7 @@ def _ours(run, again):
     return dict(seconds=seconds, share=share, trained=run.seen, evaluated=sum(c['evaluated'] for c in run.curve) + len(run.data.rows('test')), best_epoch=run.best_epoch, notes=run.notes,
                 rate=run.seen / (seconds * (1 - share['evaluation'])))
 
-# %% ../nbs/29_bench_train.ipynb #7b8912e0
+# %% ../nbs/29_bench_train.ipynb #422923e1
 def bench_train_table(r: dict) -> str:
     "The result of `bench_training` as text."
     u, o, s = r['usual'], r['ours'], r['usual']['seconds']
@@ -383,7 +383,7 @@ def bench_train_table(r: dict) -> str:
              line('time to train', duration(s['train']), part('input', 'forward and backward', 'optimiser', 'bookkeeping')),
              line('time to evaluate', duration(s['evaluate']), part('evaluation')),
              line('in all', duration(total), duration(o['seconds']), f"{total / o['seconds']:.1f}×"),
-             f"usual: measured on {r['sample']} examples each with {r['workers']} workers ({1e3 * u['times']['train']:.2f} ms an example in training, {1e3 * u['times']['evaluate']:.2f} ms in evaluation), the rest by count",
+             f"usual: measured on {r['sample']} examples each with {r['workers']} workers, median of three ({1e3 * u['times']['train']:.2f} ms an example in training, {1e3 * u['times']['evaluate']:.2f} ms in evaluation), the rest by count",
              'ours: ' + ', '.join(f"{k} {100 * v:.1f} %" for k, v in sorted(o['share'].items(), key=lambda x: -x[1])) + f"; before it, opening the data and making the network took {duration(o['startup'])}",
              f"our training: {o['rate']:,.0f} examples/s, {100 * o['rate'] / o['ceiling']:.0f} % of the {o['ceiling']:,.0f} of the same step on one resident batch; its arithmetic alone would allow {o['floor']:,.0f}"]
     return '\n'.join(lines + [f'note: {n}' for n in o['notes']])
@@ -393,3 +393,10 @@ def duration(seconds: float) -> str:
     for unit, size in (('h', 3600), ('min', 60), ('s', 1), ('ms', 1e-3)):
         if seconds >= size: break
     return f"{seconds / size:.3g} {unit}"
+
+# %% ../nbs/29_bench_train.ipynb #f33cd954
+def whole_text(r: dict) -> str:
+    "The result of `bench_training` in a sentence."
+    total, o, u = sum(r['usual']['seconds'].values()), r['ours'], r['usual']
+    return (f"{duration(total)} with the usual loop (extrapolated from a sample), {duration(o['seconds'])} with this library, {total / o['seconds']:.1f} times less; {u['evaluated']:,} examples evaluated against {o['evaluated']:,}, "
+            f"{u['evaluated'] / o['evaluated']:.1f} times fewer; training at {100 * o['rate'] / o['ceiling']:.0f} % of the same step on a resident batch")
