@@ -1,7 +1,9 @@
 """Sphinx settings; tools/docs.py builds with them."""
 
 import re
+import shutil
 from configparser import ConfigParser
+from importlib.util import find_spec
 from pathlib import Path
 
 _settings = ConfigParser(delimiters=["="])
@@ -37,6 +39,28 @@ html_theme_options = {
     "use_repository_button": True,
 }
 
+# Equations are set by MathJax, which the package sphinx-mathjax-offline brings along: of it only what TeX on a
+# page needs is copied. Without the package the pages load MathJax from a public server.
+_mathjax = find_spec("sphinx-mathjax-offline")
+_mathjax = _mathjax and Path(_mathjax.origin).parent / "static" / "mathjax"
+_MATHJAX_PARTS = ("tex-chtml.js", "output/chtml/fonts/woff-v2")
+if _mathjax:
+    mathjax_path = "mathjax/tex-chtml.js"
+
+
+def copy_mathjax(app, error):
+    """Put MathJax and its fonts into the site."""
+    if error or not _mathjax or app.builder.format != "html":
+        return
+    for part in _MATHJAX_PARTS:
+        target = Path(app.outdir, "_static", "mathjax", part)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if (_mathjax / part).is_dir():
+            shutil.copytree(_mathjax / part, target, dirs_exist_ok=True)
+        else:
+            shutil.copyfile(_mathjax / part, target)
+
+
 _MARKDOWN = re.compile(r"(?P<tick>`+)(?P<code>.+?)(?P=tick)|\$(?P<math>[^$]+)\$|(?P<special>[*|\\]|_(?=\W|$))")
 
 
@@ -55,3 +79,4 @@ def docstring_to_rst(app, what, name, obj, options, lines):
 
 def setup(app):
     app.connect("autodoc-process-docstring", docstring_to_rst)
+    app.connect("build-finished", copy_mathjax)

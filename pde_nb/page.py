@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['VOID', 'LIGHT', 'DARK', 'WIDTH', 'HEIGHT', 'LEFT', 'RIGHT', 'TOP', 'BOTTOM', 'STYLE', 'Markup', 'tag', 'joined',
            'Share', 'Mark', 'percent', 'interval', 'Section', 'Text', 'Code', 'Headline', 'Grid', 'Figure', 'Card',
-           'Cards', 'colour', 'shape', 'swatch', 'Series', 'ticks', 'scale', 'frame', 'svg', 'draw', 'marks', 'bounds',
-           'line_chart', 'share_chart', 'whisker', 'html_page', 'plain', 'markdown_page', 'Outline']
+           'Cards', 'Strips', 'colour', 'shape', 'swatch', 'Series', 'ticks', 'scale', 'frame', 'svg', 'draw', 'marks',
+           'bounds', 'line_chart', 'share_chart', 'whisker', 'html_page', 'plain', 'markdown_page', 'Outline']
 
 # %% ../nbs/20_page.ipynb #c1bce8e6
 import html
@@ -87,7 +87,7 @@ class Grid:
     align: str
     caption: str=''
 
-# %% ../nbs/20_page.ipynb #df0eec9f
+# %% ../nbs/20_page.ipynb #f4ddb743
 @dataclass(frozen=True)
 class Figure:
     "A chart with its legend; in Markdown, its title and caption."
@@ -107,6 +107,13 @@ class Card:
 class Cards:
     title: str
     cards: tuple[Card, ...]
+
+@dataclass(frozen=True)
+class Strips:
+    "Rows of pictures that are read side by side, under common heads."
+    title: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[Card, ...], ...]
 
 # %% ../nbs/20_page.ipynb #ab918315
 LIGHT = ('#0072b2', '#c44e00', '#00795a', '#a8467f', '#7a6a00', '#4a5560')
@@ -244,7 +251,7 @@ def whisker(share: Share) -> Markup:
                tag('line', x1=f'{at(share.low):.1f}', x2=f'{at(share.high):.1f}', y1=8, y2=8, stroke='currentColor', stroke_width=2.4),
                tag('circle', cx=f'{at(share.value):.1f}', cy=8, r=3.4, fill='currentColor'), viewBox='0 0 120 16', class_='whisker', aria_hidden='true')
 
-# %% ../nbs/20_page.ipynb #eaf2518a
+# %% ../nbs/20_page.ipynb #3c6f65dc
 def _cell(value):
     "The content of a table cell."
     if isinstance(value, Share): return joined((tag('span', str(value), class_='nowrap'), ' ', whisker(value)))
@@ -273,9 +280,15 @@ def _cards(b):
                         *(tag('p', l) for l in c.lines), class_='card' if c.picture else 'card wide')
     return tag('div', tag('h3', b.title), tag('div', *map(one, b.cards), class_='cards'), class_='block')
 
-# %% ../nbs/20_page.ipynb #e05b179e
+def _strips(b):
+    cell = lambda c: tag('td', *([tag('img', src=c.picture, alt=', '.join(c.lines), title=c.text or None)] if c.picture else []), *(tag('p', l) for l in c.lines))
+    head = tag('tr', *(tag('th', h, scope='col') for h in b.heads))
+    table = tag('table', tag('thead', head), tag('tbody', *(tag('tr', *map(cell, row)) for row in b.rows)), class_='strips')
+    return tag('div', tag('h3', b.title), tag('div', table, class_='scroll', tabindex=0), class_='side')
+
+# %% ../nbs/20_page.ipynb #c887ebe2
 _RENDER = {Section: lambda b: tag('h2', b.title), Text: lambda b: tag('p', b.text, class_=b.kind or None), Code: lambda b: tag('pre', b.text),
-           Headline: _headline, Grid: _grid, Figure: _figure, Cards: _cards}
+           Headline: _headline, Grid: _grid, Figure: _figure, Cards: _cards, Strips: _strips}
 
 def _body(blocks):
     "All blocks; figures in a row of their own."
@@ -294,7 +307,7 @@ def html_page(title: str, blocks: list, lead: str='') -> str:
     main = tag('main', tag('h1', _fixed(title)), *([tag('p', lead, class_='lead')] if lead else []), _body(blocks))
     return '<!DOCTYPE html>\n' + tag('html', tag('head', *head), tag('body', main), lang='en') + '\n'
 
-# %% ../nbs/20_page.ipynb #9ed0c17a
+# %% ../nbs/20_page.ipynb #36977e4f
 _VARIABLES = lambda bg, fg, soft, faint, line, shade, colours: f"--bg:{bg};--fg:{fg};--soft:{soft};--faint:{faint};--line:{line};--shade:{shade};" + ''.join(f'--c{i}:{c};' for i, c in enumerate(colours))
 _DAY = _VARIABLES('#ffffff', '#1b1f24', '#59636e', '#98a2ad', '#d5dbe1', '#edf1f5', LIGHT)
 _NIGHT = _VARIABLES('#14181d', '#e4e8ec', '#9ea8b3', '#6b7580', '#3a424b', '#232a32', DARK)
@@ -318,10 +331,12 @@ th{{vertical-align:bottom;color:var(--soft);font-weight:600}} .r{{text-align:rig
 .figures{{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,430px),1fr));gap:22px}} figure{{margin:.6em 0;max-width:600px}} .chart{{width:100%;height:auto;display:block}} .chart .soft{{fill:var(--soft)}} .legend{{font-size:.9rem}}
 pre{{background:var(--shade);border-radius:6px;padding:10px 12px;white-space:pre-wrap;font-size:.88rem}}
 .cards{{display:flex;flex-wrap:wrap;gap:10px}} .card{{width:132px;font-size:.82rem}} .card.wide{{width:min(100%,340px);border:1px solid var(--line);border-radius:8px;padding:8px 10px}} .card p{{margin:.1em 0}}
+.side{{display:inline-block;vertical-align:top;max-width:100%;margin-right:30px}} .strips td,.strips th{{border:0;padding:0 8px 8px 0;width:136px}} .strips td{{font-size:.82rem}} .strips p{{margin:.1em 0}}
+.strips img{{width:min(128px,27vw);height:auto;background:var(--shade);border-radius:6px;display:block}}
 .card img{{width:100%;aspect-ratio:1;object-fit:contain;background:var(--shade);border-radius:6px;display:block;image-rendering:auto}} blockquote{{margin:0 0 .5em}}
 @media (max-width:600px){{.whisker{{display:block;margin-left:auto}}}}
 @media print{{:root{{color-scheme:light;{_DAY}}}
-body{{font-size:10pt}} main{{max-width:none;padding:0}} .scroll{{overflow:visible}} figure,tr,.card,.headline,pre{{break-inside:avoid}} h2,h3{{break-after:avoid}}
+body{{font-size:10pt}} main{{max-width:none;padding:0}} .scroll{{overflow:visible}} figure,tr,.card,.headline,pre{{break-inside:avoid}} .side{{break-inside:avoid}} h2,h3{{break-after:avoid}}
 .figures{{grid-template-columns:1fr 1fr}} h1{{font-size:16pt}} h2{{font-size:12pt;margin-top:1.3em}} .big{{font-size:22pt}} .headline>div{{flex-basis:110px}} p.figure{{font-size:12pt}}
 table{{font-size:8pt}} th,td{{padding-right:.6em}} td.r{{white-space:normal}} td.w{{min-width:0}} td .mark{{min-width:7.5em}} .whisker{{display:block;margin-left:auto;width:70px}} .card:not(.wide){{width:14.5%}} .card{{font-size:8pt}} .card.wide{{width:48%}}}}
 @page{{margin:14mm}}
@@ -346,7 +361,7 @@ def _fenced(text):
     fence = '`' * max(3, 1 + max(map(len, re.findall('`+', text)), default=0))
     return f'{fence}text\n{text}\n{fence}'
 
-# %% ../nbs/20_page.ipynb #0e92b3e5
+# %% ../nbs/20_page.ipynb #88065b21
 def _markdown(b):
     "One block as Markdown; '' for what only a picture says."
     if isinstance(b, Section): return '## ' + plain(b.title)
@@ -354,6 +369,7 @@ def _markdown(b):
     if isinstance(b, Code): return _fenced(b.text)
     if isinstance(b, Grid): return _table(b)
     if isinstance(b, Headline): return '\n'.join([f'**{plain(b.label)}: {plain(b.figure)}**  ', *(plain(n) + '  ' for n in b.notes), *(f'{plain(l)}: {plain(f)} ({plain(n)})  ' for l, f, n in b.beside)])
+    if isinstance(b, Strips): return _table(Grid((b.title, *b.heads), tuple((row[0].text, *('; '.join(c.lines) for c in row)) for row in b.rows), 'l' * (1 + len(b.heads))))
     if isinstance(b, Cards): return _table(Grid((b.title, ''), tuple((c.text or ('a picture' if c.picture else ''), '; '.join(c.lines)) for c in b.cards), 'll'))
     return ''
 

@@ -1,12 +1,15 @@
 """Build the documentation site from the notebooks into _docs/, executing nothing and without the network."""
 
 import argparse
+import ast
+import html
 import os
 import re
 import shutil
 import sys
 import tempfile
 from configparser import ConfigParser
+from html.parser import HTMLParser
 from pathlib import Path
 
 import nbformat
@@ -74,11 +77,72 @@ def source_notebook(module):
     return re.search(r"File to edit: \S*?([^/\s]+\.ipynb)", module.read_text(encoding="utf-8"))
 
 
+def figure_texts(lib):
+    """What each function of the library that draws a figure says of it: {name: first sentence of its docstring}."""
+    texts = {}
+    for path in (ROOT / lib).glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef) and "fig" in node.name and (said := ast.get_docstring(node)):
+                said = re.split(r"(?<=[.;]) ", said.split("\n")[0].replace("`", ""), maxsplit=1)[0]
+                texts[node.name] = said.rstrip(".;")
+    return texts
+
+
+def add_alternatives(notebook, texts):
+    """Give every picture of a notebook a text for those who do not see it: what its function says, or its heading."""
+    heading = ""
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            found = re.findall(r"^#{1,6} +(.+)$", cell.source, re.MULTILINE)
+            heading = re.sub(r"[`*$]", "", found[-1]) if found else heading
+            cell.source = re.sub(r"!\[\]\(", f"![{heading}](", cell.source)
+            continue
+        drawn = [texts[name] for name in reversed(re.findall(r"\b(\w+)\(", cell.source)) if name in texts]
+        text = drawn[0] if drawn else f"Figure: {heading}"
+        for output in cell.get("outputs", ()):
+            data = output.get("data", {})
+            if any(kind.startswith("image/") for kind in data):
+                cell.metadata["mystnb"] = {"image": {"alt": text}}
+            if "text/html" in data:
+                data["text/html"] = re.sub(r"<img(?![^>]*\balt=)", f'<img alt="{html.escape(text)}"', "".join(data["text/html"]))
+
+
+class Page(HTMLParser):
+    """What is wrong with a page of the site: pictures without a text, and what would be loaded from elsewhere."""
+
+    LOADED = {**dict.fromkeys(("script", "img", "iframe", "source", "video", "audio"), "src"), "object": "data"}
+
+    def __init__(self, text):
+        super().__init__()
+        self.faults = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        address = attrs.get(self.LOADED.get(tag, ""), "") or ""
+        if tag == "link" and attrs.get("rel") in ("stylesheet", "preload", "icon", "shortcut icon"):
+            address = attrs.get("href", "")
+        if re.match(r"(https?:)?//", address):
+            self.faults.append(f"<{tag}> loads {address}")
+        if tag == "img" and ("alt" not in attrs or re.search(r"\.(png|svg|jpe?g)$", attrs["alt"] or "")):
+            self.faults.append(f"<img> has no alternative text: {address[:80]}")
+
+
+def faults(site):
+    """One line for each fault of the pages of a site."""
+    pages = sorted(Path(site).rglob("*.html"))
+    return [
+        f"{path.relative_to(site)}: {fault}"
+        for path in pages
+        for fault in Page(path.read_text(encoding="utf-8")).faults
+    ]
+
+
 def write_source(source):
     """Fill the folder `source` with what Sphinx builds from."""
     cfg = settings()
     repository = f"{cfg['git_url']}/blob/{cfg['branch']}"
-    paths = notebooks()
+    paths, texts = notebooks(), figure_texts(cfg["lib_path"])
     if Path("index.ipynb") not in paths:
         raise SystemExit("nbs/index.ipynb is missing: it is the first page of the site")
     for path in NBS.rglob("*"):
@@ -88,6 +152,7 @@ def write_source(source):
             shutil.copyfile(path, copy)
     for path in paths:
         notebook = reader_notebook(NBS / path, site_link(path.parent, repository))
+        add_alternatives(notebook, texts)
         if path == Path("index.ipynb"):
             notebook.cells.append(nbformat.v4.new_markdown_cell(contents(paths)))
         copy = source / path
@@ -108,7 +173,11 @@ def main(args=None):
     parser.add_argument(
         "--output", type=Path, default=ROOT / "_docs", help="the folder to put the site in (default: _docs)"
     )
-    parser.add_argument("--strict", action="store_true", help="fail where Sphinx warns")
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="fail where Sphinx warns, a picture has no text, or a page loads something from elsewhere",
+    )
     options = parser.parse_args(args)
     sys.path[0] = str(ROOT)
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
@@ -123,6 +192,10 @@ def main(args=None):
         (site / ".nojekyll").touch()
         shutil.rmtree(site / ".doctrees", ignore_errors=True)
         replace_folder(site, options.output)
+    wrong = faults(options.output)
+    print(*wrong, sep="\n", end="\n" if wrong else "", file=sys.stderr)
+    if wrong and options.strict:
+        return 1
     print(f"built {options.output}/index.html")
     return 0
 
