@@ -67,7 +67,7 @@ def selection(args):
     for seed in range(args.seeds):
         run = {}
         for how in ("full", "pruned"):
-            run[how] = prepare(None, data, preset.method, seed=seed, device="cpu", changes=dict(lr=1e-2, batch_size=64, weight_decay=1e-4, evaluate=how), bar=False)[0]
+            run[how] = prepare(None, data, preset.method, seed=seed, device="cpu", changes=dict(lr=1e-2, batch_size=64, weight_decay=1e-4, eval_batch=64, evaluate=how), bar=False)[0]
             clocked(lambda: train(run[how], bar=False))
         full, pruned = run["full"], run["pruned"]
         rows.append(dict(seed=seed, epochs=len(full.curve), best_epoch=dict(full=full.best_epoch, pruned=pruned.best_epoch), same_weights=all((full.best_weights[k] == v).all().item() for k, v in pruned.best_weights.items()),
