@@ -9,7 +9,7 @@ __all__ = ['BEST_AFTER', 'LEVERS', 'ON_CPU', 'WORDS', 'Items', 'sample_rows', 'm
            'as_files', 'fake_texts', 'fake_tokenizer', 'fake_distilbert', 'stated', 'bench_training', 'device_name',
            'bench_train_table', 'duration', 'whole_text']
 
-# %% ../nbs/29_bench_train.ipynb #2ae6d268
+# %% ../nbs/29_bench_train.ipynb #25e0bb40
 import time
 import warnings
 from collections import defaultdict
@@ -31,6 +31,7 @@ from .fit import PRESETS, count_split, default_method, prepare
 from .inputs import IMAGENET, batches, load_tokenizer
 from .methods import Method
 from .models import TextClassifier, import_torchvision
+from .paper import PAPER
 from .records import surroundings
 from .train import Run, Settings, make_optimiser, train
 
@@ -96,8 +97,8 @@ def usual_evaluation(model: nn.Module, loader: DataLoader, device) -> tuple[dict
             n[g] += 1
     return right, n
 
-# %% ../nbs/29_bench_train.ipynb #1efe0b4d
-BEST_AFTER = dict(waterbirds=8.9, celebA=.7, civilcomments=2.1)      # passes over the training set; tab:early-stop, tab:early-stop-appendix, tab:early-stop-appendix-civil
+# %% ../nbs/29_bench_train.ipynb #88307dcc
+BEST_AFTER = {d: rows['PDE']['epochs'] for label in ('tab:early-stop', 'tab:early-stop-appendix', 'tab:early-stop-appendix-civil') for d, rows in PAPER[label].items()}      # passes over the training set
 
 def epochs_until(method: Method, passes: float) -> int:
     "How many epochs of a method that has begun show so many passes over the training set; all epochs when it never does. Raises `ValueError` for a method that does not know its length."

@@ -6,7 +6,7 @@
 __all__ = ['synthetic_parser', 'changed', 'synthetic_tasks', 'run_synthetic', 'write_figures', 'warmup_note', 'selection_note',
            'show_synthetic', 'run_guarded', 'pde_synthetic', 'pde_theory', 'pde_phase']
 
-# %% ../nbs/30_commands.ipynb #be507cbe
+# %% ../nbs/30_commands.ipynb #145ffd82
 import argparse
 import json
 import os
@@ -19,8 +19,9 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from .claims import CLAIMS, SHARED, check_claims, claims_table, errata, show_claim
+from .paper import PAPER
 from .phase import phase_table, run_phase
-from .records import PAPER, FIGURES, summary, surroundings, synthetic_table, writable_folder, write_json, write_record, write_whole
+from .records import FIGURES, summary, surroundings, synthetic_table, writable_folder, write_json, write_record, write_whole
 from .synthetic import CASES, METHODS, PRESETS, Preset, expand_to_end, figures, find, run_tasks, seed_records
 
 # %% ../nbs/30_commands.ipynb #18500917

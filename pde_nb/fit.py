@@ -38,9 +38,9 @@ from .reweighting import Resampling, Reweighting
 from .subsample import Subsample
 from .train import Keeper, Run, Settings, predict, train
 
-# %% ../nbs/18_fit.ipynb #5bfc2516
+# %% ../nbs/18_fit.ipynb #ac05efc0
 METHODS = {'erm': Method, 'subsample': Subsample, 'reweighting': Reweighting, 'resampling': Resampling, 'group_dro': GroupDRO, 'pde': PDE, 'pde_auto': AutoPDE, 'pde_balanced': BalancedPDE}
-BY_HAND = {f.name for f in fields(Schedule)} | {'schedule', 'expansion_lr'}     # settings that turn 'pde' into PDE with a schedule set by hand
+BY_HAND = {f.name for f in fields(Schedule)} | {'schedule', 'expansion_lr', 'reset'}     # settings that turn 'pde' into PDE with a schedule set by hand
 
 def known(name: str, table: dict, what: str):
     "The entry of a table. Raises `ValueError` that lists the names and suggests one."

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from .groups import Groups
 
-# %% ../nbs/13_methods.ipynb #f7e80291
+# %% ../nbs/13_methods.ipynb #b6399272
 @dataclass
 class Method:
     "A training method. This one is plain training (ERM)."
@@ -42,6 +42,7 @@ class Method:
     def finished(self, epoch: int) -> bool: return epoch >= self.epochs     # asked before an epoch; 0 is the first
     def after_epoch(self, epoch: int, worst: float, best: bool) -> bool: return False    # hears how validation went; True: go on from the best epoch
     def loss(self, losses: Float[Tensor, " batch"], groups: Int[Tensor, " batch"]) -> Float[Tensor, ""]: return losses.mean()
+    def resets(self, epoch: int) -> bool: return False            # whether the optimiser forgets its state before this epoch
     def state_dict(self) -> dict: return {}                       # what the method has learned from the run
     def load_state_dict(self, state: dict): "Take back what `state_dict` returned."
     def ledger(self, epochs=None): "Which example entered when in the first epochs: a structured array, or nothing where all take part from the start."

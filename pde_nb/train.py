@@ -198,7 +198,7 @@ def predict(
     finally: model.train(was)
     return torch.cat(out).cpu().numpy() if out else np.zeros(0, np.int64)
 
-# %% ../nbs/17_train.ipynb #2f573847
+# %% ../nbs/17_train.ipynb #7ed3ec53
 @patch
 def end_epoch(self: Run):
     "Evaluate, remember the best, tell the method, and move on to the next epoch."
@@ -216,6 +216,7 @@ def end_epoch(self: Run):
                            evaluated=seen.looked, correct=seen.correct.tolist(), counted=seen.seen.tolist()))
     if self.method.after_epoch(self.epoch, k / n, better): self.go_back()
     self.go_to(self.epoch + 1, 0, 0.)
+    if self.method.resets(self.epoch): self.optimiser.state.clear()
 
 @patch
 def go_to(self: Run, epoch: int, step: int, loss_sum: float):

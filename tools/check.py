@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TIMES = ROOT / ".check_times.json"
 
 # Modules that a base install can import, and what importing them must not bring in.
-BASE_MODULES = ("groups", "data_model", "cnn", "theory", "expansion", "metrics", "synthetic", "claims", "phase", "data", "selection", "download", "doctor", "doctor_command")
+BASE_MODULES = ("groups", "paper", "data_model", "cnn", "theory", "expansion", "metrics", "synthetic", "claims", "phase", "data", "selection", "download", "doctor", "doctor_command")
 HEAVY_MODULES = ("torch", "torchvision", "transformers", "sklearn", "matplotlib.pyplot")
 
 # nbdev goes on, with a UserWarning, past a notebook that it cannot clean or export.

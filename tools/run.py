@@ -4,6 +4,7 @@
     python3 tools/run.py eval      [options of pde_eval]
     python3 tools/run.py data      [options of pde_data]
     python3 tools/run.py report    [options of pde_report]
+    python3 tools/run.py reproduce [LABEL and options of pde_reproduce]
     python3 tools/run.py diagnose  [options of pde_diagnose]
     python3 tools/run.py synthetic [options of pde_synthetic]
     python3 tools/run.py theory    [options of pde_theory]
@@ -31,7 +32,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 INPUTS = ("settings.ini", "setup.py", "pyproject.toml", "constraints.txt")
 OLDEST = (3, 10)
-EXTRAS = {"train": ("train",), "eval": ("train",), "data": ("train",), "diagnose": ("train",), "report": ("train",), "synthetic": (), "theory": (), "phase": (), "bench": ("train",), "test": ("dev",)}
+EXTRAS = {"train": ("train",), "eval": ("train",), "data": ("train",), "diagnose": ("train",), "report": ("train",), "reproduce": ("train",), "synthetic": (), "theory": (), "phase": (), "bench": ("train",), "test": ("dev",)}
 
 
 class SetupError(Exception):
@@ -113,7 +114,7 @@ def is_ready(venv, stamp, wanted):
     """Whether `venv` holds what is wanted, more extras included."""
     same = all(stamp.get(key) == wanted[key] for key in ("state", "python", "root", "inputs"))
     complete = set(wanted["extras"]) <= set(stamp.get("extras", ()))
-    programs = all(venv_program(venv, name).exists() for name in ("python", "pde_synthetic", "pde_theory", "pde_phase", "pde_train", "pde_eval", "pde_diagnose", "pde_data", "pde_report"))
+    programs = all(venv_program(venv, name).exists() for name in ("python", "pde_synthetic", "pde_theory", "pde_phase", "pde_train", "pde_eval", "pde_diagnose", "pde_data", "pde_report", "pde_reproduce"))
     return same and complete and programs
 
 
