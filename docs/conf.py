@@ -32,6 +32,8 @@ autodoc_default_options = {"members": True, "undoc-members": False, "ignore-modu
 
 html_theme = "sphinx_book_theme"
 html_title = project
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 html_theme_options = {
     "repository_url": _settings["git_url"],
     "repository_branch": _settings["branch"],

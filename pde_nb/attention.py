@@ -309,7 +309,7 @@ def _look_at(viewers, name, rows, shown, masks):
         looks.append(Look(p.argmax(1), p.max(1), tuple(overlay(pixels[i], maps[i]) for i in range(min(shown, len(rows)))), share))
     return GroupAttention(name, rows, tuple(as_bytes(x) for x in first.pictures(rows[:shown])), area, tuple(looks))
 
-# %% ../nbs/20_attention.ipynb #47ddd2b0
+# %% ../nbs/20_attention.ipynb #3e0ac87d
 def mean_share(attention: Attention, model: int, group: int | None=None) -> float:
     "The mean share on the object of one model, in a group or (the groups alike) in all; nan where none is known."
     per = [np.nan if g.looks[model].share is None or np.isnan(g.looks[model].share).all() else float(np.nanmean(g.looks[model].share)) for g in attention.groups]
@@ -338,7 +338,7 @@ def fig_attention(
     most: int=1,             # pictures of a group
     side: float=1.3,         # of a picture, in inches
 ) -> Figure:
-    "Part (C) of `fig:demo`. Errors as in `draw_attention`."
+    "Part (C) of `fig:demo`: the same pictures before every model, a few of each group. Errors as in `draw_attention`."
     n = sum(min(most, len(g.pictures)) for g in attention.groups)
     fig = Figure(figsize=((1 + len(attention.names)) * side + 1.7, n * (side + .22) + .4), dpi=85, layout='constrained')
     draw_attention(fig, attention, most)

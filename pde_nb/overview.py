@@ -5,9 +5,10 @@
 # %% auto #0
 __all__ = ['draw_groups', 'active_by_epoch', 'draw_growth', 'fig_demo']
 
-# %% ../nbs/22_overview.ipynb #e886626d
+# %% ../nbs/22_overview.ipynb #d643faf8
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from .attention import draw_attention, look, viewer
 from .data import Data
@@ -15,7 +16,7 @@ from .groups import group_names
 from .page import LIGHT
 from .report import RunRecord, active_counts, as_run, default_split
 
-# %% ../nbs/22_overview.ipynb #ae689685
+# %% ../nbs/22_overview.ipynb #2d2ffb80
 def draw_groups(ax, names, counts):
     "Part (A): the sizes of the training groups, as bars."
     at = np.arange(len(names))[::-1]
@@ -41,6 +42,7 @@ def draw_growth(ax, run: RunRecord, names):
     for i in grown: ax.axvline(i, ls=':', lw=1.2 if i == grown[0] else .5, color='k', alpha=1 if i == grown[0] else .35)
     best = run.record['best_epoch'] + .5
     ax.plot(best, 1.03 * active.sum(1).max(), 'v', color='k', ms=5)
+    ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     ax.set(xlabel='epoch (▼: the one that is kept)', ylabel='examples', xlim=(0, len(active)), title='(B) the active set of PDE')
     ax.spines[['top', 'right']].set_visible(False)
     ax.title.set_fontsize(10)

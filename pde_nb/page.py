@@ -251,7 +251,7 @@ def whisker(share: Share) -> Markup:
                tag('line', x1=f'{at(share.low):.1f}', x2=f'{at(share.high):.1f}', y1=8, y2=8, stroke='currentColor', stroke_width=2.4),
                tag('circle', cx=f'{at(share.value):.1f}', cy=8, r=3.4, fill='currentColor'), viewBox='0 0 120 16', class_='whisker', aria_hidden='true')
 
-# %% ../nbs/20_page.ipynb #3c6f65dc
+# %% ../nbs/20_page.ipynb #967008fd
 def _cell(value):
     "The content of a table cell."
     if isinstance(value, Share): return joined((tag('span', str(value), class_='nowrap'), ' ', whisker(value)))
@@ -281,7 +281,7 @@ def _cards(b):
     return tag('div', tag('h3', b.title), tag('div', *map(one, b.cards), class_='cards'), class_='block')
 
 def _strips(b):
-    cell = lambda c: tag('td', *([tag('img', src=c.picture, alt=', '.join(c.lines), title=c.text or None)] if c.picture else []), *(tag('p', l) for l in c.lines))
+    cell = lambda c: tag('td', *([tag('img', src=c.picture, alt=', '.join(c.lines), title=c.text or None)] if c.picture else []), *(tag('p', _fixed(l)) for l in c.lines))
     head = tag('tr', *(tag('th', h, scope='col') for h in b.heads))
     table = tag('table', tag('thead', head), tag('tbody', *(tag('tr', *map(cell, row)) for row in b.rows)), class_='strips')
     return tag('div', tag('h3', b.title), tag('div', table, class_='scroll', tabindex=0), class_='side')

@@ -7,7 +7,7 @@ __all__ = ['OPENED', 'open_data', 'read_arrays', 'open_arrays', 'setting_names',
            'auto_text', 'plan_text', 'output', 'opened_with', 'guarded', 'pde_train', 'eval_parser', 'open_again',
            'pde_eval']
 
-# %% ../nbs/31_train_commands.ipynb #8dc9f4fe
+# %% ../nbs/31_train_commands.ipynb #ede08182
 import argparse
 import json
 import os
@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .data import READERS, Data, from_arrays, from_folder, from_table
+from .data import READERS, Data, from_arrays, from_folder, from_table, with_class_terms
 from .doctor import NOISE, relabelled
 from .expansion import Schedule, did_you_mean
 from .fit import METHODS, evaluate_run, figures, read_config, robust_fit, validation_note
@@ -27,7 +27,7 @@ from .metrics import group_report
 from .records import json_text, writable_folder, write_whole
 from .train import Settings
 
-# %% ../nbs/31_train_commands.ipynb #7cdab0a8
+# %% ../nbs/31_train_commands.ipynb #d8008d0c
 def open_data(
     data: str,            # 'waterbirds', 'celebA', 'civilcomments'; a .csv, .tsv, .parquet or .npz file; a folder of pictures
     root=None,            # of a benchmark, or of the pictures that a table names
@@ -35,6 +35,7 @@ def open_data(
     attribute=None,
     split=None,
     known_noise=None,     # 'drop' or 'flip' the rows of a benchmark that are known to be mislabelled
+    class_terms=None,     # judge CivilComments also by each class as a whole
     **columns,            # text, image, features, missing, metadata: see `from_table` and `from_folder`
 ) -> Data:
     "Data from what a command line can say. Raises `ValueError` for what is missing or unknown."
@@ -42,11 +43,12 @@ def open_data(
     if data in READERS:
         _unused(data, label=label, attribute=attribute, split=split, **columns)
         if root is None: raise ValueError(f"--data {data} needs --root, the folder that holds the data set's own folder.")
-        return relabelled(READERS[data](root), known_noise or 'keep')
+        found = relabelled(READERS[data](root), known_noise or 'keep')
+        return with_class_terms(found) if class_terms else found
     path = Path(data)
     if not path.exists():
         raise ValueError(f"--data {data!r} is no file or folder, and no benchmark{did_you_mean(data, READERS)}; the benchmarks are {', '.join(READERS)}.")
-    _unused(path.name, known_noise=known_noise)
+    _unused(path.name, known_noise=known_noise, class_terms=class_terms)
     for name, value in (('label', label), ('attribute', attribute)):
         if not value: raise ValueError(f"--{name} is missing: which column of {path.name} holds the {name}?" + _columns_hint(path))
     if path.suffix == '.npz':
@@ -99,7 +101,7 @@ def value(text: str):
         except ValueError: pass
     return tuple(map(value, text.split(','))) if ',' in text else text
 
-# %% ../nbs/31_train_commands.ipynb #26f16f5c
+# %% ../nbs/31_train_commands.ipynb #6f93fdac
 def data_options(a):
     "The options that say what to train on; `a` adds one."
     a('--data', required=True, help='waterbirds, celebA or civilcomments; a .csv, .tsv, .parquet or .npz file; or a folder of pictures with metadata.csv')
@@ -118,6 +120,7 @@ def train_parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser('pde_train', description="Train a model that works on every group, and report the accuracy of each. An unfinished run in the same folder goes on where it was.")
     a = p.add_argument
     data_options(a)
+    a('--class-terms', action='store_true', default=None, help="judge civilcomments also by each class as a whole, as the authors' code does")
     a('--model', help='name of a model, or folder of a Hugging Face one; default by the kind of input')
     a('--weights', default='pretrained', help="'pretrained', a .safetensors or .pth file, or 'none'")
     a('--method', default='pde', help=f"one of {', '.join(METHODS)}; default pde")
@@ -165,8 +168,8 @@ def output(text_or_figures: dict, where):
     writable_folder(Path(where).parent)
     write_whole(where, lambda p: Path(p).write_text(text, encoding='utf-8'))
 
-# %% ../nbs/31_train_commands.ipynb #6db9eae0
-OPENED = ('data', 'root', 'label', 'attribute', 'split', 'text', 'image', 'features', 'missing', 'known_noise')
+# %% ../nbs/31_train_commands.ipynb #004e77a7
+OPENED = ('data', 'root', 'label', 'attribute', 'split', 'text', 'image', 'features', 'missing', 'known_noise', 'class_terms')
 
 def opened_with(args) -> dict:
     "How the data was opened, with paths that hold from any folder."

@@ -88,6 +88,15 @@ def figure_texts(lib):
     return texts
 
 
+def keep_together(markdown):
+    """Markdown in which a figure and its spread, or the two ends of an interval, stay on one line of a table cell."""
+    lines = markdown.split("\n")
+    spread, ends = re.compile(r"(?<=\d) ± (?=\d)"), re.compile(r"(\[[-+−]?[\d.]+,) (?=[-+−]?[\d.]+\])")
+    space = "\N{NO-BREAK SPACE}"
+    fixed = (ends.sub(rf"\1{space}", spread.sub(f"{space}±{space}", line)) for line in lines)
+    return "\n".join(new if line.startswith("|") else line for line, new in zip(lines, fixed))
+
+
 def add_alternatives(notebook, texts):
     """Give every picture of a notebook a text for those who do not see it: what its function says, or its heading."""
     heading = ""
@@ -95,7 +104,7 @@ def add_alternatives(notebook, texts):
         if cell.cell_type == "markdown":
             found = re.findall(r"^#{1,6} +(.+)$", cell.source, re.MULTILINE)
             heading = re.sub(r"[`*$]", "", found[-1]) if found else heading
-            cell.source = re.sub(r"!\[\]\(", f"![{heading}](", cell.source)
+            cell.source = cell.source.replace("![](", f"![{heading}](")
             continue
         drawn = [texts[name] for name in reversed(re.findall(r"\b(\w+)\(", cell.source)) if name in texts]
         text = drawn[0] if drawn else f"Figure: {heading}"
@@ -103,8 +112,11 @@ def add_alternatives(notebook, texts):
             data = output.get("data", {})
             if any(kind.startswith("image/") for kind in data):
                 cell.metadata["mystnb"] = {"image": {"alt": text}}
+            if "text/markdown" in data:
+                data["text/markdown"] = keep_together("".join(data["text/markdown"]))
             if "text/html" in data:
-                data["text/html"] = re.sub(r"<img(?![^>]*\balt=)", f'<img alt="{html.escape(text)}"', "".join(data["text/html"]))
+                named = f'<img alt="{html.escape(text)}"'
+                data["text/html"] = re.sub(r"<img(?![^>]*\balt=)", lambda _: named, "".join(data["text/html"]))
 
 
 class Page(HTMLParser):
