@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['default_schedule', 'PDE']
 
-# %% ../nbs/14_pde.ipynb #63fdfc99
+# %% ../nbs/14_pde.ipynb #7dbcbf0b
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -14,7 +14,7 @@ from fastcore.basics import patch
 from .expansion import Schedule, expansion_plan, last_epoch, stage_of_epoch, small_group_cap
 from .expansion import ledger as plan_ledger
 from .groups import Groups, balanced_counts
-from .methods import Method, number, whole_number
+from .methods import Method, check_attributes, number, whole_number
 
 # %% ../nbs/14_pde.ipynb #99e38c0b
 def default_schedule(
@@ -28,7 +28,7 @@ def default_schedule(
     step = max((groups.counts > 0).sum(), round(warm / 10))
     return Schedule(warmup_epochs, expand_by=int(step), expand_every=2, n_expansions=int(min(n_expansions, (len(groups) - warm) // step)), warmup_cap=cap, empty='skip')
 
-# %% ../nbs/14_pde.ipynb #cceb5b09
+# %% ../nbs/14_pde.ipynb #d793eefb
 @dataclass
 class PDE(Method):
     "Progressive data expansion. Raises `ValueError` for a schedule that does not fit the groups."
@@ -37,11 +37,13 @@ class PDE(Method):
     expansion_lr: float = .1               # the learning rate is multiplied by this after the warm-up, > 0
 
     name = 'pde'
+    needs_groups = ('train',)
     warmup_end = None                      # first epoch after the warm-up, when a run decides it
 
     def begin(self, groups, seed, n_val=0):
         number('expansion_lr', self.expansion_lr, 0, above=True)
         if self.epochs is not None: whole_number('epochs', self.epochs, 1)
+        check_attributes(self, groups)
         mine = replace(self, schedule=self.schedule or default_schedule(groups))
         mine.groups, mine.seed, mine.n_val = groups, seed, n_val
         mine.setup()
