@@ -25,9 +25,13 @@ from pathlib import Path
 from pde_nb.auto import AutoPDE, BalancedPDE
 from pde_nb.compare import Contender, contend, word
 from pde_nb.data import Data
+from pde_nb.dfr import DFR, DFRTrain
+from pde_nb.eiil import EIIL
 from pde_nb.expansion import Schedule
 from pde_nb.group_dro import GroupDRO
 from pde_nb.groups import balanced_counts
+from pde_nb.jtt import JTT
+from pde_nb.lff import LfF
 from pde_nb.methods import Method
 from pde_nb.pacing import Pace
 from pde_nb.pde import PDE
@@ -77,6 +81,7 @@ def contenders(task: Task, data: Data) -> dict:
     once = int(balanced_counts(groups.counts, None, "skip").sum())
     methods = dict(erm=Method(task.passes), subsample=Subsample(min(task.most_epochs, task.passes * len(groups) // once), empty="skip"), resampling=Resampling(task.passes),
                    group_dro=GroupDRO(task.passes), pde_hand=task.hand)
+    methods |= two_stages(task.passes)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         most = task.passes * len(groups) // AutoPDE().begin(groups, 0, len(data.rows("val"))).round_size
@@ -84,6 +89,12 @@ def contenders(task: Task, data: Data) -> dict:
     if task.capped:
         methods |= dict(pde_hand_capped=PDE(None, task.capped, task.hand.expansion_lr))
     return {name: Contender(m, tuple(dict(lr=lr) for lr in task.lrs), task.settings) for name, m in methods.items()}
+
+
+def two_stages(passes: int) -> dict:
+    """The methods that train two networks, with both within the budget: LfF shows each example to two, JTT and EIIL have a first stage, DFR is plain training and a last layer."""
+    first = max(1, passes // 4)
+    return dict(lff=LfF(max(1, passes // 2)), jtt=JTT(max(1, passes - first), first, short=True), eiil=EIIL(max(1, passes - 1)), dfr=DFR(passes), dfr_tr=DFRTrain(passes))
 
 
 VARIATIONS = ({}, *(dict(rounds=v) for v in (6, 8, 24)), *(dict(waits=v) for v in (0.0, 0.5)), *(dict(growth=v) for v in (1.5, 4.0)),
