@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['geometric_plan', 'round_size', 'AutoPDE', 'passing', 'BalancedPDE']
 
-# %% ../nbs/14_auto.ipynb #b40c4148
+# %% ../nbs/14_auto.ipynb #b0271b5f
 from bisect import bisect_right
 from dataclasses import asdict, dataclass, replace
 
@@ -14,7 +14,7 @@ import numpy as np
 from .expansion import Schedule, expansion_plan, small_group_cap
 from .expansion import ledger as plan_ledger
 from .groups import balanced_counts
-from .methods import Method, epoch_rng, whole_number
+from .methods import Method, check_attributes, epoch_rng, whole_number
 
 # %% ../nbs/14_auto.ipynb #26ab036f
 from fastcore.basics import patch
@@ -38,7 +38,7 @@ def round_size(
     "Examples that a round shows: the warm-up set, as often as makes a quarter of the validation set."
     return warm * max(1, -(-n_val // (4 * warm)))
 
-# %% ../nbs/14_auto.ipynb #7d1fe5c9
+# %% ../nbs/14_auto.ipynb #58850ca0
 @dataclass
 class AutoPDE(Method):
     "Progressive data expansion that sets its own schedule. Raises `ValueError` for constants outside their range."
@@ -50,10 +50,12 @@ class AutoPDE(Method):
     tries: int = Pace.tries
 
     name = 'pde_auto'
+    needs_groups = ('train',)
     goes_back = True
 
     def begin(self, groups, seed, n_val=0):
         if self.epochs is not None: whole_number('epochs', self.epochs, 1)
+        check_attributes(self, groups)
         mine = replace(self)
         mine.groups, mine.seed, mine.n_val = groups, seed, n_val
         mine.setup()

@@ -369,7 +369,7 @@ def _ours(run, again):
     return dict(seconds=seconds, share=share, trained=run.seen, evaluated=sum(c['evaluated'] for c in run.curve) + len(run.data.rows('test')), best_epoch=run.best_epoch, notes=run.notes,
                 rate=run.seen / (seconds * (1 - share['evaluation'])))
 
-# %% ../nbs/29_bench_train.ipynb #422923e1
+# %% ../nbs/29_bench_train.ipynb #45c70156
 def bench_train_table(r: dict) -> str:
     "The result of `bench_training` as text."
     u, o, s = r['usual'], r['ours'], r['usual']['seconds']
@@ -386,7 +386,7 @@ def bench_train_table(r: dict) -> str:
              line('in all', duration(total), duration(o['seconds']), f"{total / o['seconds']:.1f}×"),
              f"usual: measured on {r['sample']} examples each with {r['workers']} workers, median of three ({1e3 * u['times']['train']:.2f} ms an example in training, {1e3 * u['times']['evaluate']:.2f} ms in evaluation), the rest by count",
              'ours: ' + ', '.join(f"{k} {100 * v:.1f} %" for k, v in sorted(o['share'].items(), key=lambda x: -x[1])) + f"; before it, opening the data and making the network took {duration(o['startup'])}",
-             f"our training: {o['rate']:,.0f} examples/s, {100 * o['rate'] / o['ceiling']:.0f} % of the {o['ceiling']:,.0f} of the same step on one resident batch; its arithmetic alone would allow {o['floor']:,.0f}"]
+             f"our training: {o['rate']:,.0f} examples/s, {100 * o['rate'] / o['ceiling']:.0f} % of the {o['ceiling']:,.0f} of the same step on one resident batch" + (f"; its arithmetic alone would allow {o['floor']:,.0f}" if 'floor' in o else '')]
     return '\n'.join(lines + [f'note: {n}' for n in o['notes']])
 
 def duration(seconds: float) -> str:

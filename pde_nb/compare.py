@@ -10,7 +10,7 @@ __all__ = ['CURVE', 'NAMES', 'FURTHER', 'SAME', 'HEAD', 'MARKS', 'trial_record',
            'stages_of', 'expansion_gain', 'ended', 'gain_text', 'lessons', 'reasons', 'bullets', 'fig_comparison',
            'fig_stages']
 
-# %% ../nbs/22_compare.ipynb #481eafc4
+# %% ../nbs/22_compare.ipynb #b3b3b4af
 import json
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -21,21 +21,21 @@ import numpy as np
 from matplotlib.ticker import LogLocator
 
 from .data import Data
-from .fit import Report, counts_from_plain, figures, robust_fit
+from .fit import Report, cost, counts_from_plain, figures, robust_fit
 from .methods import Method
 from .metrics import averages
 from .plots import COLOURS, new_figure
 from .records import summary, surroundings, write_json
 
-# %% ../nbs/22_compare.ipynb #e536c6c0
+# %% ../nbs/22_compare.ipynb #5ea4d733
 CURVE = ('epoch', 'stage', 'active', 'passes', 'lr', 'worst', 'exact', 'best', 'evaluated')
 
 def trial_record(report: Report) -> dict:
-    "What a comparison keeps of a run."
+    "What a comparison keeps of a run; the cost is that of both stages where a method has two."
     r = report.record
     best = r['curve'][r['best_epoch']]
-    return dict(seed=r['config']['seed'], best_epoch=r['best_epoch'], n_epochs=len(r['curve']), stage=best['stage'], passes_to_best=best['passes'], passes=r['curve'][-1]['passes'],
-                seconds=r['seconds'], stopped=r['stopped'], evaluated=sum(c['evaluated'] for c in r['curve']), splits=r['splits'], notes=r['notes'], curve=[{k: c[k] for k in CURVE} for c in r['curve']])
+    return dict(seed=r['config']['seed'], best_epoch=r['best_epoch'], n_epochs=len(r['curve']), stage=best['stage'], **cost(r),
+                stopped=r['stopped'], evaluated=sum(c['evaluated'] for c in r['curve']), splits=r['splits'], notes=r['notes'], curve=[{k: c[k] for k in CURVE} for c in r['curve']])
 
 def validation_score(trial: dict) -> tuple[float, float]:
     "Worst group and mean over groups on validation: what settings are chosen by."
@@ -61,7 +61,7 @@ def word(settings: dict) -> str:
     "A folder's name for some settings."
     return ','.join(f'{k}={v}' for k, v in settings.items()) or 'as-is'
 
-# %% ../nbs/22_compare.ipynb #635a0178
+# %% ../nbs/22_compare.ipynb #d5657671
 def contend(
     name: str,
     contender: Contender,
@@ -73,9 +73,9 @@ def contend(
 ) -> dict:
     "Tune one method on validation, run all seeds with the settings chosen, and write what they came to."
     def trial(settings, seed):
-        fit = robust_fit(common.get('model'), data, contender.method, seed=seed, out=Path(out) / name / f'{word(settings)}-seed{seed}', bar=False,
+        fit = robust_fit(common.get('model'), data, contender.method, seed=seed, out=Path(out) / name / f'{word(settings)}-seed{seed}', first_in=Path(out) / 'first', bar=False,
                          **{k: v for k, v in common.items() if k != 'model'}, **contender.fixed, **settings)
-        say(f"{name:14} {word(settings):14} seed {seed}  worst group on validation {100 * fit.report.figures('val')['worst_group']:5.1f} %, {fit.report.record['seconds']:.0f} s")
+        say(f"{name:14} {word(settings):14} seed {seed}  worst group on validation {100 * fit.report.figures('val')['worst_group']:5.1f} %, {cost(fit.report.record)['seconds']:.0f} s")
         return fit.report
     seeds = list(seeds)
     if not seeds: raise ValueError("seeds=[]: give at least one; five allow an interval.")
@@ -90,8 +90,9 @@ def contend(
     write_json(Path(out) / f'{name}.json', result)
     return result
 
-# %% ../nbs/22_compare.ipynb #c799be1c
-NAMES = dict(erm='ERM', subsample='Subsample', resampling='Group resampling', group_dro='GroupDRO', pde_hand='PDE (set by hand)', pde_auto='PDE (auto)', pde_balanced='PDE (balanced)')
+# %% ../nbs/22_compare.ipynb #dc5773f2
+NAMES = dict(erm='ERM', subsample='Subsample', resampling='Group resampling', group_dro='GroupDRO', lff='LfF', eiil='EIIL', jtt='JTT', dfr='DFR-Val', dfr_tr='DFR-Tr',
+             pde_hand='PDE (set by hand)', pde_auto='PDE (auto)', pde_balanced='PDE (balanced)')
 FURTHER = dict(reweighting='Reweighting', pde='PDE (plain schedule)', pde_auto_free='PDE (auto, no budget)', pde_hand_capped='PDE (by hand, capped set)')      # shown where they were run
 SAME = 'data', 'data_digest', 'model', 'weights', 'inputs', 'train_counts'
 
@@ -324,9 +325,10 @@ def reasons(comparison: dict) -> list[str]:
 
 def bullets(sentences: list[str]) -> str: return '\n'.join(f'- {s}' for s in sentences) or 'not run'
 
-# %% ../nbs/22_compare.ipynb #b0f35c67
-MARKS = dict(erm=('#888888', 'o'), subsample=('#b8860b', 's'), resampling=('#2e8b57', 'D'), group_dro=('#7a5195', '^'), pde_hand=('#74a9d8', 'v'), pde_auto=(COLOURS['core'], 'P'), pde_balanced=(COLOURS['spurious'], 'X'),
-             pde_auto_free=(COLOURS['core'], '*'), pde_hand_capped=('#74a9d8', '<'))
+# %% ../nbs/22_compare.ipynb #5feae11c
+MARKS = dict(erm=('#888888', 'o'), subsample=('#b8860b', 's'), resampling=('#2e8b57', 'D'), group_dro=('#7a5195', '^'), lff=('#c97b84', '<'), eiil=('#a05195', '>'), jtt=('#d45087', 'p'),
+             dfr=('#2f6690', 'h'), dfr_tr=('#81a4cd', 'H'), pde_hand=('#74a9d8', 'v'), pde_auto=(COLOURS['core'], 'P'), pde_balanced=(COLOURS['spurious'], 'X'), pde_auto_free=(COLOURS['core'], '*'),
+             pde_hand_capped=('#74a9d8', '8'), pde=('#74a9d8', 'd'), reweighting=('#66a61e', 'd'))
 
 def fig_comparison(comparison: dict, worst: str='worst', average: str='average', names=('worst group, test, %', 'average, test, %')):
     "The worst group against the average (left) and against the passes to the end (right, open: to the best), one mark per method."

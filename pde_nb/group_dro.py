@@ -25,7 +25,7 @@ def batch_group_losses(
     total = torch.zeros(n_groups, device=losses.device, dtype=losses.dtype).index_add(0, groups, losses)
     return total / count.clamp_min(1), count
 
-# %% ../nbs/14_group_dro.ipynb #570a3a17
+# %% ../nbs/14_group_dro.ipynb #a40fe0cb
 @dataclass
 class GroupDRO(Method):
     "Group distributionally robust optimisation. Raises `ValueError` for a setting outside its range."
@@ -35,6 +35,7 @@ class GroupDRO(Method):
     absent: str = 'adjust'     # what a group that a batch lacks gets: the 'adjust'ment alone, or 'keep' its weight
 
     name = 'group_dro'
+    needs_groups = ('train',)
 
     def setup(self):
         _check(self)

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['RESETS', 'default_schedule', 'PDE']
 
-# %% ../nbs/14_pde.ipynb #141c86b3
+# %% ../nbs/14_pde.ipynb #59b8f13b
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -14,7 +14,7 @@ from fastcore.basics import patch
 from .expansion import Schedule, did_you_mean, expansion_plan, last_epoch, stage_of_epoch, small_group_cap
 from .expansion import ledger as plan_ledger
 from .groups import Groups, balanced_counts
-from .methods import Method, number, whole_number
+from .methods import Method, check_attributes, number, whole_number
 
 # %% ../nbs/14_pde.ipynb #99e38c0b
 def default_schedule(
@@ -28,7 +28,7 @@ def default_schedule(
     step = max((groups.counts > 0).sum(), round(warm / 10))
     return Schedule(warmup_epochs, expand_by=int(step), expand_every=2, n_expansions=int(min(n_expansions, (len(groups) - warm) // step)), warmup_cap=cap, empty='skip')
 
-# %% ../nbs/14_pde.ipynb #935edd3a
+# %% ../nbs/14_pde.ipynb #8da82b55
 RESETS = None, 'once', 'always'
 
 @dataclass
@@ -40,11 +40,13 @@ class PDE(Method):
     reset: str | None = None               # forget momentum 'once', after the warm-up, or 'always', at every expansion; None: keep it
 
     name = 'pde'
+    needs_groups = ('train',)
     warmup_end = None                      # first epoch after the warm-up, when a run decides it
 
     def begin(self, groups, seed, n_val=0):
         number('expansion_lr', self.expansion_lr, 0, above=True)
         if self.epochs is not None: whole_number('epochs', self.epochs, 1)
+        check_attributes(self, groups)
         if self.reset not in RESETS: raise ValueError(f"reset={self.reset!r}: use 'once' or 'always'{did_you_mean(self.reset, RESETS[1:])}, or None to keep the momentum.")
         mine = replace(self, schedule=self.schedule or default_schedule(groups))
         mine.groups, mine.seed, mine.n_val = groups, seed, n_val

@@ -13,7 +13,7 @@ __all__ = ['NEEDED', 'CURVE', 'FEW', 'SHOWN', 'ROWS', 'TOO_GOOD', 'AVERAGES', 'B
            'attention_of', 'attention_section', 'share_table', 'report_blocks', 'report_html', 'report_markdown',
            'Page', 'report']
 
-# %% ../nbs/21_report.ipynb #8c6a4b5f
+# %% ../nbs/21_report.ipynb #8a92f5d3
 import csv
 import json
 import shlex
@@ -24,7 +24,7 @@ import numpy as np
 
 from .attention import Attention, look, mean_share, picture_address, viewer
 from .data import Data
-from .fit import Fit, Report, counts_from_plain, figures, flat, known, read_json, reopened
+from .fit import Fit, Report, cost, counts_from_plain, figures, flat, known, read_json, reopened
 from .groups import group_names
 from .metrics import GroupCounts, detectable_difference, worst_interval
 from .mistakes import Mistakes, worst_mistakes
@@ -61,7 +61,7 @@ class RunRecord:
     def counts(self, split: str) -> GroupCounts: return counts_from_plain(known(split, self.record['splits'], 'split'))
     def figures(self, split: str, level: float=.95) -> dict: return figures(self.counts(split), self.record['train_counts'], level)
 
-# %% ../nbs/21_report.ipynb #c613194a
+# %% ../nbs/21_report.ipynb #b3d60761
 NEEDED = {'config': dict, 'notes': list, 'best_epoch': int, 'seconds': (int, float), 'n_train': int, 'splits': dict, 'curve': list}
 CURVE = ('epoch', 'stage', 'active', 'passes', 'lr', 'loss', 'worst', 'exact', 'correct', 'counted')
 
@@ -81,6 +81,7 @@ def _fault_of_counts(record):
     "What is wrong with the splits or the curve; '' for nothing."
     curve, splits, train = record['curve'], record['splits'], record.get('train_counts')
     whole = lambda d: isinstance(d, dict) and not {'names', 'correct', 'total', 'n_correct', 'n'} - set(d) and len(d['names']) == len(d['correct']) == len(d['total'])
+    if (first := record.get('first')) is not None and not (isinstance(first, dict) and {'method', 'epochs', 'passes', 'seconds', 'stopped'} <= set(first)): return "what it says of the first stage is incomplete"
     if not splits or not all(map(whole, splits.values())): return "its counts are incomplete"
     n = len(next(iter(splits.values()))['names'])
     if train is not None and len(train) != n: return f"it has {len(train)} training counts for {n} groups"
@@ -150,7 +151,7 @@ def default_split(run: RunRecord, split: str='test') -> str:
     "The split to report on: the one that is asked for, or validation where there is no test set."
     return 'val' if split == 'test' and 'test' not in run.record['splits'] and 'val' in run.record['splits'] else split
 
-# %% ../nbs/21_report.ipynb #d84f4510
+# %% ../nbs/21_report.ipynb #93f2c877
 def shown_difference(counts: GroupCounts) -> float:
     "The smallest difference in the worst group's accuracy that another model would show in 8 of 10 cases, if their errors are independent."
     k, n = int(counts.correct[counts.worst]), int(counts.total[counts.worst])
@@ -161,12 +162,12 @@ TOO_GOOD = "the epoch was chosen on these validation figures, so they are likely
 def headline(run: RunRecord, split: str) -> list:
     "The figures that a reader came for."
     c, f, r = run.counts(split), run.figures(split), run.record
-    best, n = r['curve'][r['best_epoch']], int(c.total[c.worst])
+    n = int(c.total[c.worst])
     notes = (f['worst_group_name'], f"95 % interval {interval(f['worst_group_low'], f['worst_group_high'])}, for the minimum over {int((c.total > 0).sum())} groups",
              f"{n:,} examples: enough to show a difference of {100 * shown_difference(c):.1f} points from another model in 8 of 10 cases")
     beside = [('average', f"{percent(f['average'])} %", f"all {split} examples alike")]
     if f['adjusted_average'] is not None: beside += [('adjusted average', f"{percent(f['adjusted_average'])} %", 'groups weighted as in training')]
-    beside += [('chosen epoch', f"{r['best_epoch']} of {len(r['curve'])}", f"after {best['passes']:.2f} passes over the training data")]
+    beside += [('chosen epoch', f"{r['best_epoch']} of {len(r['curve'])}", f"after {cost(r)['passes_to_best']:.2f} passes over the training data" + (', those of the first stage included' if r.get('first') else ''))]
     return [Headline(f"Worst group, {split}", f"{percent(f['worst_group'])} %", notes, tuple(beside)), *(Text(n, 'note') for n in (*r['notes'], *([TOO_GOOD] if split == 'val' else [])))]
 
 # %% ../nbs/21_report.ipynb #6e67fc08
@@ -326,7 +327,7 @@ def mistake_section(m: Mistakes | None) -> list:
     return [*head, Text('The mistakes with the highest loss of each group, the worst group first. They may be hard, wrongly labelled, or show what the model goes by.' + more),
             *(Cards(f'{g.name}: {g.wrong:,} of {g.total:,} wrong', tuple(map(card, g.worst))) for g in m.groups)]
 
-# %% ../nbs/21_report.ipynb #93e341d0
+# %% ../nbs/21_report.ipynb #b9a0679c
 def shown_command(run: RunRecord) -> str:
     "The command that made the run, or what stands for it."
     command = run.record['command']
@@ -338,9 +339,10 @@ def seconds(v: float) -> str: return f"{v:,.0f}" if v >= 100 else f"{v:.1f}"
 def cost_text(run: RunRecord) -> str:
     "What the run cost."
     r, where = run.record, run.record['surroundings']
-    best, last = r['curve'][r['best_epoch']]['passes'], r['curve'][-1]['passes']
+    best, last, first = r['curve'][r['best_epoch']]['passes'], r['curve'][-1]['passes'], r.get('first')
     on = f" on {run.config['device']}" + (f" ({where['processor']}, {where['cores']} cores)" if where.get('processor') else '')
-    return f"{seconds(r['seconds'])} s of training{on}; {best:.2f} passes over the {r['n_train']:,} training examples to the best epoch, {last:.2f} in all." + (f" Stopped: {r['stopped']}." if r['stopped'] else '')
+    return (f"{seconds(r['seconds'])} s of training{on}; {best:.2f} passes over the {r['n_train']:,} training examples to the best epoch, {last:.2f} in all." + (f" Stopped: {r['stopped']}." if r['stopped'] else '')
+            + (f" Before that the first stage, {first['method']['name']}: {first['epochs']} epochs, {first['passes']:.2f} passes, {seconds(first['seconds'])} s; both stages {cost(r)['passes']:.2f} passes, {seconds(cost(r)['seconds'])} s." if first else ''))
 
 def said(v) -> str:
     "A setting in words."
@@ -357,7 +359,7 @@ def making_section(run: RunRecord) -> list:
 
 def _opened(opened): return None if not opened else ', '.join(f"{k} {' '.join(v) if isinstance(v, list) else v}" for k, v in opened.items() if v)
 
-# %% ../nbs/21_report.ipynb #e0e4cd09
+# %% ../nbs/21_report.ipynb #3fb26bf5
 @dataclass(frozen=True, eq=False)
 class Variant:
     "Runs that differ in their seed only."
@@ -370,7 +372,7 @@ class Variant:
 
 def what_was_asked(run: RunRecord) -> dict:
     "All settings but the seed and what follows from it."
-    return {k: v for k, v in flat({k: v for k, v in run.config.items() if k not in ('seed', 'start', 'opened', 'inputs_digest', 'data', 'data_digest')}).items()}
+    return {k: v for k, v in flat({k: v for k, v in run.config.items() if k not in ('seed', 'start', 'first_run', 'opened', 'inputs_digest', 'data', 'data_digest')}).items()}
 
 # %% ../nbs/21_report.ipynb #ae342c7a
 def same_data(runs: list[RunRecord]):
@@ -454,7 +456,7 @@ def comparison_headline(found: list[Variant], split: str) -> list:
         tiles.append((f"against {b.label}", f"{points(d[0])} points", (f"95 % interval [{points(d[1])}, {points(d[2])}]; " if d[1] == d[1] else '') + d[3]))
     return [Headline(f"Worst group, {split}: {a.label}", f"{percent(s['mean'])} %", (note,), tuple(tiles))]
 
-# %% ../nbs/21_report.ipynb #b86bcfe9
+# %% ../nbs/21_report.ipynb #8693b3b6
 def comparison_table(found: list[Variant], split: str) -> list:
     "One row per variant."
     mean = lambda v, f: float(np.mean([f(r.record) for r in v.runs]))
@@ -463,7 +465,7 @@ def comparison_table(found: list[Variant], split: str) -> list:
         worst = list(dict.fromkeys(r.figures(split)['worst_group_name'] for r in v.runs))
         better = [] if len(found) == 1 else ['' if i == 0 else _difference_text(difference(found[0], v, split))]
         rows.append((Mark(i, v.label), ', '.join(str(r.seed) for r in v.runs), worst_cell(v, split), worst[0] if len(worst) == 1 else f'{worst[0]} and {len(worst) - 1} more', *better,
-                     *(percent(v.mean(split, k)) for k in ('adjusted_average', 'average', 'group_mean')), f"{mean(v, lambda r: r['curve'][r['best_epoch']]['passes']):.2f}", seconds(mean(v, lambda r: r['seconds']))))
+                     *(percent(v.mean(split, k)) for k in ('adjusted_average', 'average', 'group_mean')), f"{mean(v, lambda r: cost(r)['passes_to_best']):.2f}", seconds(mean(v, lambda r: cost(r)['seconds']))))
     head = ('run', 'seeds', f'worst group, {split}, %', 'which', *(['first is better by'] if len(found) > 1 else []), 'adjusted average', 'average', 'group mean', 'passes to best', 'seconds')
     return [Section('Runs'), Grid(head, tuple(rows), 'llrl' + 'r' * (len(head) - 4), _how_to_read(found))]
 

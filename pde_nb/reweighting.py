@@ -13,13 +13,16 @@ import torch
 
 from .methods import Method, balanced_draw, balancing_weights, coarse, epoch_rng
 
-# %% ../nbs/14_reweighting.ipynb #ca209f62
+# %% ../nbs/14_reweighting.ipynb #2ebd0ded
 @dataclass
 class Reweighting(Method):
     "Plain training with a weighted loss."
     by: str = 'group'     # 'group' or 'class'
 
     name = 'reweighting'
+
+    @property
+    def needs_groups(self): return ('train',) if self.by == 'group' else ()
 
     def setup(self):
         groups = coarse(self.groups, self.by)
@@ -29,13 +32,16 @@ class Reweighting(Method):
 
     def loss(self, losses, groups): return (self.weights.to(losses.device)[groups] * losses).mean()
 
-# %% ../nbs/14_reweighting.ipynb #a03fba55
+# %% ../nbs/14_reweighting.ipynb #a4b9b4cd
 @dataclass
 class Resampling(Method):
     "Plain training on examples that are drawn with replacement, every group or class equally often."
     by: str = 'group'     # 'group' or 'class'
 
     name = 'resampling'
+
+    @property
+    def needs_groups(self): return ('train',) if self.by == 'group' else ()
 
     def setup(self): self.balance = coarse(self.groups, self.by)
     def order(self, epoch): return balanced_draw(self.balance, epoch_rng(self.seed, epoch))

@@ -13,7 +13,7 @@ import numpy as np
 from .groups import balanced_subset
 from .methods import Method, coarse, whole_number
 
-# %% ../nbs/14_subsample.ipynb #037cb239
+# %% ../nbs/14_subsample.ipynb #5b74417d
 @dataclass
 class Subsample(Method):
     "Train on a balanced subset. Raises `ValueError` for an empty group unless `empty='skip'`."
@@ -22,6 +22,9 @@ class Subsample(Method):
     empty: str = 'error'       # a group without training examples is an 'error', or 'skip' it
 
     name = 'subsample'
+
+    @property
+    def needs_groups(self): return ('train',) if self.by == 'group' else ()
 
     def setup(self):
         if self.cap is not None: whole_number('cap', self.cap, 1)

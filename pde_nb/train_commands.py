@@ -7,7 +7,7 @@ __all__ = ['OPENED', 'open_data', 'read_arrays', 'open_arrays', 'setting_names',
            'auto_text', 'plan_text', 'output', 'opened_with', 'guarded', 'pde_train', 'eval_parser', 'open_again',
            'pde_eval']
 
-# %% ../nbs/31_train_commands.ipynb #ede08182
+# %% ../nbs/31_train_commands.ipynb #a2b93224
 import argparse
 import json
 import os
@@ -22,7 +22,8 @@ import numpy as np
 from .data import READERS, Data, from_arrays, from_folder, from_table, with_class_terms
 from .doctor import NOISE, relabelled
 from .expansion import Schedule, did_you_mean
-from .fit import METHODS, evaluate_run, figures, read_config, robust_fit, validation_note
+from .fit import METHODS, evaluate_run, figures, read_config, robust_fit, unfinished, validation_note
+from .methods import describe
 from .metrics import group_report
 from .records import json_text, writable_folder, write_whole
 from .train import Settings
@@ -101,7 +102,7 @@ def value(text: str):
         except ValueError: pass
     return tuple(map(value, text.split(','))) if ',' in text else text
 
-# %% ../nbs/31_train_commands.ipynb #6f93fdac
+# %% ../nbs/31_train_commands.ipynb #1d3b3bbc
 def data_options(a):
     "The options that say what to train on; `a` adds one."
     a('--data', required=True, help='waterbirds, celebA or civilcomments; a .csv, .tsv, .parquet or .npz file; or a folder of pictures with metadata.csv')
@@ -125,6 +126,7 @@ def train_parser() -> argparse.ArgumentParser:
     a('--weights', default='pretrained', help="'pretrained', a .safetensors or .pth file, or 'none'")
     a('--method', default='pde', help=f"one of {', '.join(METHODS)}; default pde")
     a('--preset', help="'paper' or 'released', for the benchmarks of the paper")
+    a('--first', metavar='DIR', help='of a method of two stages (jtt, eiil, dfr, dfr_tr): folder of a finished run that serves as the first one; default: it is trained, in OUT/first')
     a('--seed', type=int, default=0)
     a('--device', help='cpu, cuda, …; default a GPU when there is one')
     a('--size', type=int, help='pixels of a picture side')
@@ -148,7 +150,7 @@ def auto_text(method, n_train: int) -> str:
     return (f"method {method.name} sets its schedule: a balanced warm-up of {len(method.active(0)):,} of {n_train:,} examples, then × {p.growth:g} at each expansion, {method.plan.n_stages - 1} at most; "
             f"a stage ends when validation has not improved in {p.rounds} rounds or more, training after {p.tries} stage{'s' * (p.tries > 1)} without a gain{limit}")
 
-# %% ../nbs/31_train_commands.ipynb #0fe393b9
+# %% ../nbs/31_train_commands.ipynb #749fe75e
 def plan_text(run, config: dict) -> str:
     "What a run is going to do, in a few lines."
     m, s = run.method, config['settings']
@@ -159,6 +161,7 @@ def plan_text(run, config: dict) -> str:
         lines.append(f"active set {len(m.active(0)):,} examples in the warm-up, {len(m.active((run.n_epochs or 10**6) - 1)):,} at the end, of {len(run.train_rows):,}; {run.n_epochs} epochs")
     elif hasattr(m, 'pace'): lines += ['settings of the schedule ' + ', '.join(f'{k} {v}' for k, v in asdict(m.pace).items()), auto_text(m, len(run.train_rows))]
     else: lines.append(f"method {m.name}, " + ', '.join(f'{k} {v}' for k, v in config['method'].items() if k != 'name') + f"; {len(m.active(0)):,} of {len(run.train_rows):,} examples")
+    if stages := m.first(): lines.append(f"two stages: first {', '.join(f'{k} {v}' for k, v in describe(stages[0]).items())}, with " + (', '.join(f'{k} {v}' for k, v in stages[1].items() if v is not None) or 'the same settings'))
     return '\n'.join([*lines, *([f'note: {note}'] if (note := validation_note(run.data)) else [])])
 
 def output(text_or_figures: dict, where):
@@ -168,7 +171,7 @@ def output(text_or_figures: dict, where):
     writable_folder(Path(where).parent)
     write_whole(where, lambda p: Path(p).write_text(text, encoding='utf-8'))
 
-# %% ../nbs/31_train_commands.ipynb #004e77a7
+# %% ../nbs/31_train_commands.ipynb #fefc8126
 OPENED = ('data', 'root', 'label', 'attribute', 'split', 'text', 'image', 'features', 'missing', 'known_noise', 'class_terms')
 
 def opened_with(args) -> dict:
@@ -187,10 +190,10 @@ def _train(args):
     asked = dict(size=args.size, augment=None if args.augment is None else tuple(args.augment), max_tokens=args.max_tokens, cache=args.cache)
     inputs = {k: v for k, v in asked.items() if v is not None}
     out = Path(args.out or f"runs/{data.name}-{args.method}-{Path(args.model or 'default').name}-seed{args.seed}")
-    if args.resume and not (out / 'checkpoint.safetensors').exists() and not (out / 'record.json').exists():
+    if args.resume and not unfinished(out) and not (out / 'record.json').exists():
         raise ValueError(f"--resume: there is no checkpoint in {str(out)!r}; leave --resume out to start there, or name the folder of the run.")
     fit = robust_fit(args.model, data, args.method, preset=args.preset, weights=weights, seed=args.seed, out=out, device=args.device, restart=args.restart, train_by=args.train_by,
-                     checkpoint_every=args.checkpoint_every, inputs=inputs, opened=opened_with(args), began=lambda run, config: say(plan_text(run, config)), **changes)
+                     checkpoint_every=args.checkpoint_every, inputs=inputs, opened=opened_with(args), first=args.first, began=lambda run, config: say(plan_text(run, config)), **changes)
     if fit.run is None: say("this run was finished before; its report:")
     say(f'\n{fit.report}\n\nwritten to {out}')
     if args.json: output(fit.report.figures(fit.report.splits[-1]), args.json)

@@ -24,6 +24,7 @@ from pathlib import Path
 
 from pde_nb.auto import AutoPDE, BalancedPDE
 from pde_nb.compare import Contender, contend, word
+from pde_nb.contest import TWO_NETWORKS, two_networks
 from pde_nb.data import Data
 from pde_nb.expansion import Schedule
 from pde_nb.group_dro import GroupDRO
@@ -77,6 +78,7 @@ def contenders(task: Task, data: Data) -> dict:
     once = int(balanced_counts(groups.counts, None, "skip").sum())
     methods = dict(erm=Method(task.passes), subsample=Subsample(min(task.most_epochs, task.passes * len(groups) // once), empty="skip"), resampling=Resampling(task.passes),
                    group_dro=GroupDRO(task.passes), pde_hand=task.hand)
+    methods |= {name: two_networks(name, task.passes) for name in TWO_NETWORKS}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         most = task.passes * len(groups) // AutoPDE().begin(groups, 0, len(data.rows("val"))).round_size
