@@ -11,12 +11,12 @@ __all__ = ['LABELS', 'KEPT', 'HEAD', 'CURVES', 'RECORDS', 'RUN_OPTIONS', 'Row', 
            'plain_rows', 'table_of', 'figure_of', 'markdown_of', 'find_records', 'listing', 'reproduce_parser',
            'setup_of', 'attention_label', 'made', 'pde_reproduce']
 
-# %% ../nbs/33_reproduce.ipynb #236639e8
+# %% ../nbs/33_reproduce.ipynb #e912d3b7
 import argparse
-import json
 import os
 import time
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -492,7 +492,7 @@ def reproduce_parser() -> argparse.ArgumentParser:
         if name not in ('epochs', 'reset'): rest.add_argument('--' + name.replace('_', '-'), dest='set_' + name, type=value, default=MISSING, metavar='VALUE')
     return p
 
-# %% ../nbs/33_reproduce.ipynb #4d172ba1
+# %% ../nbs/33_reproduce.ipynb #58558867
 def setup_of(label: str, args) -> Setup:
     "Data and settings of a label from the options. Raises `ValueError` where the data is missing or cannot be used."
     if not args.data: raise ValueError(f"{label} needs data: give --data FILE_OR_NAME with --label and --attribute, or --data waterbirds --root DIR. {LABELS[label].needs[0].upper()}{LABELS[label].needs[1:]}.")
@@ -506,7 +506,7 @@ def setup_of(label: str, args) -> Setup:
 def attention_label(args):
     "Hand over to the module that draws attention maps: it returns a record and the folder it is in. Raises `ValueError` where this version has none."
     if not find_spec('pde_nb.attention'): raise ValueError("fig:demo is drawn by pde_nb.attention, which this version does not have.")
-    from pde_nb import attention
+    attention = import_module('pde_nb.attention')
     if not hasattr(attention, 'reproduce'): raise ValueError("fig:demo: use the functions of pde_nb.attention on two finished runs; there is no single command for it.")
     return attention.reproduce(args)
 
