@@ -203,7 +203,7 @@ def within(one: dict, other: dict, points: float=1., key: str='worst') -> str:
     known = 'one seed' if d['verdict'] == 'one seed' else 'and so is the whole interval' if d['lo'] >= -points else 'but the interval reaches further down' if d['mean'] >= -points else 'and so is the whole interval' if d['hi'] < -points else 'but the interval reaches into it'
     return f"{'yes' if d['mean'] >= -points else 'no'}: {signed(d, 2)} is {'at most' if d['mean'] >= -points else 'more than'} {points:g} below, {known}"
 
-# %% ../nbs/22_compare.ipynb #568f0640
+# %% ../nbs/22_compare.ipynb #b4038856
 def given(comparison: dict) -> str:
     "Model, budget, grid, seeds, hardware: what all methods had, in Markdown."
     run = ran(comparison)
@@ -213,7 +213,7 @@ def given(comparison: dict) -> str:
     grid = unique(word(t['settings']) for x in run.values() for t in x['tried'])
     counts = unique(len(x['trials']) for x in run.values())
     cost = '; '.join(f"{label(k)} {over_seeds(x, 'passes')['mean']:.1f}" for k, x in run.items())
-    differ = {k for x in run.values() for k in x['settings'] if x['settings'][k] != r['settings'][k]} | {k for x in run.values() for t in x['tried'] for k in t['settings']}
+    differ = {k for x in run.values() for k in x['settings'] if k in r['settings'] and x['settings'][k] != r['settings'][k]} | {k for x in run.values() for t in x['tried'] for k in t['settings']}
     rest = word({k: v for k, v in r['settings'].items() if k not in differ and v not in (None, False, 'none')})
     return (f"**Model**: {r['model']}, weights {r['weights']}" + (f", inputs {word(r['inputs'])}" if r['inputs'] else '') + f". **Tried** on the first seed, for each method: {grid}; the best worst group on validation is chosen. "
             f"**Seeds**: {counts}. **Shared settings**: {rest}. **Passes** over the {sum(r['train_counts'] or []):,} training examples, in all: {cost}. "

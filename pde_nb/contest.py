@@ -50,14 +50,13 @@ def _epoch_size(method, data):
         warnings.simplefilter('ignore', UserWarning)
         return len(method.begin(data.groups('train'), 0, len(data.rows('val'))).order(0))
 
-# %% ../nbs/23_contest.ipynb #304a06a2
+# %% ../nbs/23_contest.ipynb #11d2ed62
 TWO_NETWORKS = dict(lff=2, eiil=2, jtt=2, dfr=1, dfr_tr=1)      # passes that one epoch of each stage needs
 
 def two_networks(name: str, passes: int) -> Method:
     "A method that trains two networks, or a network and a last layer, with all of it within so many passes. Raises `ValueError` when they are too few."
     if passes < TWO_NETWORKS[name]: raise ValueError(f"budget={passes}: {label(name)} needs {TWO_NETWORKS[name]} whole passes, one for each network; give at least that, or leave the method out.")
-    first = max(1, passes // 4)
-    if name == 'jtt': return METHODS[name](passes - first, first_epochs=first, short=True)
+    if name == 'jtt': return METHODS[name](passes - 1, first_epochs=1, short=True)
     return METHODS[name](dict(lff=passes // 2, eiil=passes - 1).get(name, passes))
 
 # %% ../nbs/23_contest.ipynb #f9016e72

@@ -11,7 +11,7 @@ __all__ = ['METHODS', 'BY_HAND', 'PRESETS', 'DEFAULTS', 'EPOCHS', 'SMALLER', 'FI
            'fit_in_folder', 'count_split', 'conclude', 'finished', 'load_finished', 'evaluate_run', 'reopened',
            'unfinished', 'read_config']
 
-# %% ../nbs/18_fit.ipynb #2768d29a
+# %% ../nbs/18_fit.ipynb #c97359fc
 import csv
 import hashlib
 import inspect
@@ -40,7 +40,7 @@ from .jtt import JTT
 from .lff import LfF
 from .methods import First, Method, describe, whole_number
 from .metrics import GroupCounts, averages, count_correct, detectable_difference, group_report, wilson_interval, worst_interval
-from .models import SMALL, SUFFIXES, check_output, default_model, embeddings, input_settings, make_model, read_weights
+from .models import SMALL, SUFFIXES, check_output, default_model, embeddings, input_settings, make_model, model_names, read_weights
 from .pde import PDE, default_schedule
 from .records import write_json, write_record, write_whole
 from .reweighting import Resampling, Reweighting
@@ -313,14 +313,14 @@ def regrouped(data: Data, by) -> Data:
     label = data.train_groups.variables[0]
     return replace(data, train_groups=make_groups(data.y, *(data.attributes[n] for n in by), names=(label, *by)))
 
-# %% ../nbs/18_fit.ipynb #55014726
+# %% ../nbs/18_fit.ipynb #750dcc54
 def prepare(model, data: Data, method='pde', *, preset=None, weights='pretrained', seed=0, device=None, train_by=None, changes=None, inputs=None, bar=True) -> tuple[Run, dict]:
     "A run that is ready to start, and its config. Nothing is written."
     if not isinstance(data, Data): raise ValueError(f"data is a {type(data).__name__}; make it with from_table, from_arrays, from_folder, from_hf or from_wilds.")
     if isinstance(model, type): raise ValueError(f"model is the class {model.__name__}; give an object of it, {model.__name__}(…), or a name.")
     device, seed, digest = str(device or ('cuda' if torch.cuda.is_available() else 'cpu')), whole_number('seed', seed, 0), data.digest
     if isinstance(model, Path): model = str(model)
-    if isinstance(model, str) and Path(model).is_dir(): model = str(Path(model).absolute())
+    if isinstance(model, str) and Path(model).is_dir() and not any(model in names for names in model_names().values()): model = str(Path(model).absolute())
     train_by = (train_by,) if isinstance(train_by, str) else train_by
     if preset and train_by is None and isinstance(method, str) and (data.name, method, preset) in PRESETS: train_by = PRESETS[data.name, method, preset].train_by
     data = regrouped(data, train_by)

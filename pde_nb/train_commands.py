@@ -102,7 +102,7 @@ def value(text: str):
         except ValueError: pass
     return tuple(map(value, text.split(','))) if ',' in text else text
 
-# %% ../nbs/31_train_commands.ipynb #1d3b3bbc
+# %% ../nbs/31_train_commands.ipynb #c4c0ea65
 def data_options(a):
     "The options that say what to train on; `a` adds one."
     a('--data', required=True, help='waterbirds, celebA or civilcomments; a .csv, .tsv, .parquet or .npz file; or a folder of pictures with metadata.csv')
@@ -116,12 +116,12 @@ def data_options(a):
     a('--features', nargs='+', metavar='COLUMN', help='columns to learn from; default all others')
     a('--missing', choices=('error', 'fill'), help="what to do about missing values; default 'error'")
     a('--known-noise', choices=NOISE, help='rows of a benchmark that are known to be mislabelled (waterbirds): keep (default), drop or flip them')
+    a('--class-terms', action='store_true', default=None, help="judge civilcomments also by each class as a whole, as the authors' code does")
 
 def train_parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser('pde_train', description="Train a model that works on every group, and report the accuracy of each. An unfinished run in the same folder goes on where it was.")
     a = p.add_argument
     data_options(a)
-    a('--class-terms', action='store_true', default=None, help="judge civilcomments also by each class as a whole, as the authors' code does")
     a('--model', help='name of a model, or folder of a Hugging Face one; default by the kind of input')
     a('--weights', default='pretrained', help="'pretrained', a .safetensors or .pth file, or 'none'")
     a('--method', default='pde', help=f"one of {', '.join(METHODS)}; default pde")
