@@ -307,7 +307,7 @@ def lessons(comparison: dict, base: str='pde_auto', hand: str='pde_hand') -> lis
         else: said.append(f"The worst group of {label(base)} is most often {noise['group']!r} with {noise['n']:,} test examples: the draw of those examples alone has a standard deviation of {noise['sd']:.1f} points, which no interval above contains, since all runs share them (in a difference a part of it cancels).")
     return said
 
-# %% ../nbs/22_compare.ipynb #f0ca2d46
+# %% ../nbs/22_compare.ipynb #be9b9435
 def reasons(comparison: dict) -> list[str]:
     "What the records say about why: what expanding gained, what balance while expanding is worth, where each method is worst, and when it was at its best."
     run, said = ran(comparison), []
@@ -318,8 +318,9 @@ def reasons(comparison: dict) -> list[str]:
         if one in run and other in run: said.append(f"{what}: {label(one)} minus {label(other)} {signed(d := paired(run[one], run[other]))} points in the worst group, {d['verdict']}.")
     where = {k: noise_of_test(r)['group'] for k, r in run.items()}
     if where: said.append('Worst group most often: ' + '; '.join(f"{g!r} for {', '.join(label(k) for k in where if where[k] == g)}" for g in dict.fromkeys(where.values())) + '.')
-    if run: said.append('Examples in the set that training begins with: ' + ', '.join(f"{label(k)} {n:,}" for k, n in begins.items()) + '.')
-    early = {k: np.mean([f['passes_to_best'] / f['passes'] for f in trial_figures(r)]) for k, r in run.items()}
+    epochs = [k for k, r in run.items() if len(r['trials'][0]['curve']) > 1]           # not what only fits a last layer
+    if epochs: said.append('Examples in the set that training begins with: ' + ', '.join(f"{label(k)} {begins[k]:,}" for k in epochs) + '.')
+    early = {k: np.mean([f['passes_to_best'] / f['passes'] for f in trial_figures(run[k])]) for k in epochs}
     if early: said.append('At its best after this share of its run: ' + ', '.join(f"{label(k)} {100 * v:.0f} %" for k, v in early.items()) + '.')
     return said
 
