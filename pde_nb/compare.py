@@ -307,13 +307,13 @@ def lessons(comparison: dict, base: str='pde_auto', hand: str='pde_hand') -> lis
         else: said.append(f"The worst group of {label(base)} is most often {noise['group']!r} with {noise['n']:,} test examples: the draw of those examples alone has a standard deviation of {noise['sd']:.1f} points, which no interval above contains, since all runs share them (in a difference a part of it cancels).")
     return said
 
-# %% ../nbs/22_compare.ipynb #be9b9435
+# %% ../nbs/22_compare.ipynb #3ba5d263
 def reasons(comparison: dict) -> list[str]:
     "What the records say about why: what expanding gained, what balance while expanding is worth, where each method is worst, and when it was at its best."
     run, said = ran(comparison), []
     begins = {k: r['trials'][0]['curve'][0]['active'] for k, r in run.items()}
     alone = 'The same balanced set with and without expansion' if begins.get('pde_auto') == begins.get('subsample') else 'Balanced sets of different sizes, with and without expansion'
-    said += [gain_text(k, run[k]) for k in ('pde_hand', 'pde_auto', 'pde_balanced') if k in run]
+    said += [gain_text(k, run[k]) for k in ('pde_hand', 'pde_hand_capped', 'pde_auto', 'pde_auto_free', 'pde_balanced') if k in run]
     for one, other, what in (('pde_auto', 'subsample', alone), ('pde_balanced', 'pde_auto', 'Balanced rounds while expanding'), ('pde_balanced', 'resampling', 'Balanced rounds on a growing set and on all data at once')):
         if one in run and other in run: said.append(f"{what}: {label(one)} minus {label(other)} {signed(d := paired(run[one], run[other]))} points in the worst group, {d['verdict']}.")
     where = {k: noise_of_test(r)['group'] for k, r in run.items()}

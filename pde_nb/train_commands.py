@@ -7,7 +7,7 @@ __all__ = ['OPENED', 'open_data', 'read_arrays', 'open_arrays', 'setting_names',
            'auto_text', 'plan_text', 'output', 'opened_with', 'guarded', 'pde_train', 'eval_parser', 'open_again',
            'pde_eval']
 
-# %% ../nbs/31_train_commands.ipynb #a2b93224
+# %% ../nbs/31_train_commands.ipynb #f3ca96fe
 import argparse
 import json
 import os
@@ -23,9 +23,10 @@ from .data import READERS, Data, from_arrays, from_folder, from_table, with_clas
 from .doctor import NOISE, relabelled
 from .expansion import Schedule, did_you_mean
 from .fit import METHODS, evaluate_run, figures, read_config, robust_fit, unfinished, validation_note
-from .methods import describe
+from .methods import describe, whole_number
 from .metrics import group_report
 from .records import json_text, writable_folder, write_whole
+from .seeds import fit_seeds, seeds_text
 from .train import Settings
 
 # %% ../nbs/31_train_commands.ipynb #d8008d0c
@@ -102,7 +103,7 @@ def value(text: str):
         except ValueError: pass
     return tuple(map(value, text.split(','))) if ',' in text else text
 
-# %% ../nbs/31_train_commands.ipynb #c4c0ea65
+# %% ../nbs/31_train_commands.ipynb #2d54cc63
 def data_options(a):
     "The options that say what to train on; `a` adds one."
     a('--data', required=True, help='waterbirds, celebA or civilcomments; a .csv, .tsv, .parquet or .npz file; or a folder of pictures with metadata.csv')
@@ -128,6 +129,7 @@ def train_parser() -> argparse.ArgumentParser:
     a('--preset', help="'paper' or 'released', for the benchmarks of the paper")
     a('--first', metavar='DIR', help='of a method of two stages (jtt, eiil, dfr, dfr_tr): folder of a finished run that serves as the first one; default: it is trained, in OUT/first')
     a('--seed', type=int, default=0)
+    a('--seeds', type=int, metavar='N', help='train the seeds 0 to N − 1, each in a folder OUT/seedS, on a GPU several at once; mean, spread and interval at the end')
     a('--device', help='cpu, cuda, …; default a GPU when there is one')
     a('--size', type=int, help='pixels of a picture side')
     a('--augment', nargs='*', choices=('flip', 'crop'), help='for training pictures')
@@ -171,7 +173,7 @@ def output(text_or_figures: dict, where):
     writable_folder(Path(where).parent)
     write_whole(where, lambda p: Path(p).write_text(text, encoding='utf-8'))
 
-# %% ../nbs/31_train_commands.ipynb #fefc8126
+# %% ../nbs/31_train_commands.ipynb #3ea063d3
 OPENED = ('data', 'root', 'label', 'attribute', 'split', 'text', 'image', 'features', 'missing', 'known_noise', 'class_terms')
 
 def opened_with(args) -> dict:
@@ -189,14 +191,23 @@ def _train(args):
     changes = {k[4:]: v for k, v in vars(args).items() if k.startswith('set_') and v is not MISSING}
     asked = dict(size=args.size, augment=None if args.augment is None else tuple(args.augment), max_tokens=args.max_tokens, cache=args.cache)
     inputs = {k: v for k, v in asked.items() if v is not None}
-    out = Path(args.out or f"runs/{data.name}-{args.method}-{Path(args.model or 'default').name}-seed{args.seed}")
+    out = Path(args.out or f"runs/{data.name}-{args.method}-{Path(args.model or 'default').name}-{'seeds' if args.seeds is not None else f'seed{args.seed}'}")
+    common = dict(preset=args.preset, weights=weights, out=out, device=args.device, restart=args.restart, train_by=args.train_by, checkpoint_every=args.checkpoint_every, inputs=inputs, opened=opened_with(args),
+                  first=args.first, **changes)
+    if args.seeds is not None: return _train_seeds(args, data, common, say)
     if args.resume and not unfinished(out) and not (out / 'record.json').exists():
         raise ValueError(f"--resume: there is no checkpoint in {str(out)!r}; leave --resume out to start there, or name the folder of the run.")
-    fit = robust_fit(args.model, data, args.method, preset=args.preset, weights=weights, seed=args.seed, out=out, device=args.device, restart=args.restart, train_by=args.train_by,
-                     checkpoint_every=args.checkpoint_every, inputs=inputs, opened=opened_with(args), first=args.first, began=lambda run, config: say(plan_text(run, config)), **changes)
+    fit = robust_fit(args.model, data, args.method, seed=args.seed, began=lambda run, config: say(plan_text(run, config)), **common)
     if fit.run is None: say("this run was finished before; its report:")
     say(f'\n{fit.report}\n\nwritten to {out}')
     if args.json: output(fit.report.figures(fit.report.splits[-1]), args.json)
+
+def _train_seeds(args, data, common, say):
+    "Several seeds, and what they come to."
+    if args.resume or args.seed: raise ValueError(f"--seeds {args.seeds} trains the seeds from 0 on, and goes on with those that were cut off; leave --{'resume' if args.resume else 'seed'} out.")
+    fits = fit_seeds(args.model, data, args.method, seeds=range(whole_number('seeds', args.seeds, 1)), **common)
+    say(f"\n{seeds_text(fits)}\n\nwritten to {common['out']}")
+    if args.json: output(dict(seeds=[f.report.figures(f.report.splits[-1]) for f in fits]), args.json)
 
 # %% ../nbs/31_train_commands.ipynb #c6df73ec
 def guarded(parser, run, argv):
