@@ -7,7 +7,7 @@ __all__ = ['TWO_NETWORKS', 'COLUMNS', 'within_budget', 'two_networks', 'schedule
            'best_method', 'holm', 'against_best', 'standings', 'contest_page', 'contest_groups', 'contest_charts',
            'latex_table', 'write_contest']
 
-# %% ../nbs/23_contest.ipynb #10b01406
+# %% ../nbs/23_contest.ipynb #37555677
 import warnings
 from dataclasses import replace
 from itertools import product
@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from .auto import AutoPDE
 from .compare import (Contender, contend, fig_comparison, given, group_accuracy_table, interval_text, label, over_seeds, paired, ran, read_comparison, signed, spread, trial_figures,
                             word)
 from .data import Data

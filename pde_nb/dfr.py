@@ -6,7 +6,7 @@
 __all__ = ['STRENGTHS', 'sparse_regression', 'as_head', 'head_of', 'put_head', 'part_of', 'score', 'halves', 'tuned', 'DFR',
            'DFRTrain', 'check_ends_in_head']
 
-# %% ../nbs/14_dfr.ipynb #35d2bfb4
+# %% ../nbs/14_dfr.ipynb #6611310e
 import inspect
 import warnings
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ import torch
 from fastcore.basics import patch
 from jaxtyping import Float, Int
 
-from .groups import Groups, balanced_counts, balanced_subset, group_names, random_rank
+from .groups import Groups, balanced_subset, group_names, random_rank
 from .methods import Method, number, whole_number
 from .metrics import averages, count_correct
 from .models import head_name
