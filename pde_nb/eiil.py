@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['scale_derivative', 'inequality', 'infer_environments', 'EIIL']
 
-# %% ../nbs/15_eiil.ipynb #5e9bb2ff
+# %% ../nbs/15_eiil.ipynb #8637caf4
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 
 from .group_dro import GroupDRO
 from .groups import make_groups
-from .methods import ToTheEnd, number, of_group, whole_number
+from .methods import CannotRun, ToTheEnd, number, of_group, whole_number
 
 # %% ../nbs/15_eiil.ipynb #147937b0
 def scale_derivative(
@@ -84,7 +84,7 @@ class EIIL(GroupDRO):
         self.ids = torch.as_tensor(self.groups.ids)
         GroupDRO.setup(self)
 
-# %% ../nbs/15_eiil.ipynb #85db3281
+# %% ../nbs/15_eiil.ipynb #163ebc3e
 @patch
 def after_first(self: EIIL, first, model):
     d = scale_derivative(first.scores, first.y)
@@ -92,7 +92,7 @@ def after_first(self: EIIL, first, model):
     for one in (d > 0, found):          # a search from random values would hide that there is only one
         if not one.all() and one.any(): continue
         remedy = "it gets everything wrong: give more first_epochs or another first_lr." if one.all() else "it gets everything right: give fewer first_epochs, a lower first_lr or more weight_decay."
-        raise ValueError(f"the reference model puts all {len(found):,} training examples into one environment (first_epochs={self.first_epochs}), so no groups can be inferred; {remedy}")
+        raise CannotRun(f"the reference model puts all {len(found):,} training examples into one environment (first_epochs={self.first_epochs}), so no groups can be inferred; {remedy}")
     self.regroup(found)
     return [f"the environment in which the reference model does worse has {found.sum():,} of {len(found):,} training examples: {of_group(self.given, np.flatnonzero(found))}"]
 

@@ -5,13 +5,13 @@
 # %% auto #0
 __all__ = ['JTT']
 
-# %% ../nbs/14_jtt.ipynb #ca9141a5
+# %% ../nbs/14_jtt.ipynb #929edf0a
 from dataclasses import dataclass
 
 import numpy as np
 from fastcore.basics import patch
 
-from .methods import Method, ToTheEnd, epoch_rng, mistakes, number, of_group, whole_number
+from .methods import CannotRun, Method, ToTheEnd, epoch_rng, mistakes, number, of_group, whole_number
 
 # %% ../nbs/14_jtt.ipynb #90c0311d
 @dataclass
@@ -38,12 +38,12 @@ class JTT(Method):
     def state_dict(self): return {'wrong': self.wrong}
     def load_state_dict(self, state): self.wrong = state['wrong']
 
-# %% ../nbs/14_jtt.ipynb #df53ec6b
+# %% ../nbs/14_jtt.ipynb #81ed7b85
 @patch
 def after_first(self: JTT, first, model):
     self.wrong = mistakes(first)
     if not len(self.wrong):
-        raise ValueError(f"the first stage gets all {len(first.y):,} training examples right after {self.first_epochs} epochs, so there is nothing to show more often; "
+        raise CannotRun(f"the first stage gets all {len(first.y):,} training examples right after {self.first_epochs} epochs, so there is nothing to show more often; "
                          "give fewer first_epochs, a lower first_lr or more weight_decay.")
     return [f"the first stage gets {len(self.wrong):,} of {len(first.y):,} training examples wrong: {of_group(self.groups, self.wrong)}"]
 

@@ -11,7 +11,7 @@ __all__ = ['LABELS', 'KEPT', 'HEAD', 'CURVES', 'RECORDS', 'RUN_OPTIONS', 'Row', 
            'plain_rows', 'table_of', 'figure_of', 'markdown_of', 'find_records', 'listing', 'reproduce_parser',
            'setup_of', 'attention_label', 'made', 'pde_reproduce']
 
-# %% ../nbs/33_reproduce.ipynb #e912d3b7
+# %% ../nbs/33_reproduce.ipynb #8f4a089a
 import argparse
 import os
 import time
@@ -30,7 +30,7 @@ from .data import PUBLISHED, Data
 from .expansion import Schedule, did_you_mean, small_group_cap
 from .fit import DEFAULTS, METHODS, PRESETS, default_method, known, read_json
 from .groups import balanced_counts
-from .methods import Method, number, whole_number
+from .methods import CannotRun, Method, number, whole_number
 from .models import default_model
 from .paper import PAPER, printed
 from .pde import PDE
@@ -241,14 +241,15 @@ def validation_curve(folder: Path, before: int=20) -> dict:
     average = accuracy @ (weights / weights.sum()) if len(weights) == accuracy.shape[1] else accuracy.mean(1)
     return dict(first=at, began=begins, best=r['best_epoch'], worst=[round(1000 * c['worst']) for c in r['curve'][at:]], average=np.rint(1000 * average).astype(int).tolist())
 
-# %% ../nbs/33_reproduce.ipynb #871e8e98
+# %% ../nbs/33_reproduce.ipynb #cf3c7859
 def run_label(label: str, setup: Setup, out: Path, say=print) -> dict:
     "Make the runs of a label and its record. Raises `ValueError` as `check_label` does."
     spec, rows = LABELS[label], []
     check_label(label, setup)
     for row in spec.rows:
-        result = run_row(row, setup, out, say)
-        line = dict(name=row.name, called=run_name(row, setup), run=kept(result) if result else None, why='' if result else f'no method {row.method!r}', paper=paper_row(label, row.name, setup.dataset))
+        try: result, why = run_row(row, setup, out, say), f'no method {row.method!r}'
+        except CannotRun as e: result, why = None, str(e)              # the others can
+        line = dict(name=row.name, called=run_name(row, setup), run=kept(result) if result else None, why='' if result else why, paper=paper_row(label, row.name, setup.dataset))
         if result and spec.drawn:
             line['curves'] = [validation_curve(out / 'runs' / line['called'] / f"{word(result['chosen'])}-seed{t['seed']}") for t in result['trials']]
         rows.append(line)
