@@ -11,13 +11,11 @@ __all__ = ['LABELS', 'KEPT', 'HEAD', 'CURVES', 'RECORDS', 'RUN_OPTIONS', 'Row', 
            'plain_rows', 'table_of', 'figure_of', 'markdown_of', 'find_records', 'listing', 'reproduce_parser',
            'setup_of', 'attention_label', 'made', 'pde_reproduce']
 
-# %% ../nbs/33_reproduce.ipynb #8f4a089a
+# %% ../nbs/33_reproduce.ipynb #8bf76f8b
 import argparse
 import os
 import time
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -493,7 +491,7 @@ def reproduce_parser() -> argparse.ArgumentParser:
         if name not in ('epochs', 'reset'): rest.add_argument('--' + name.replace('_', '-'), dest='set_' + name, type=value, default=MISSING, metavar='VALUE')
     return p
 
-# %% ../nbs/33_reproduce.ipynb #58558867
+# %% ../nbs/33_reproduce.ipynb #6a0e8a5a
 def setup_of(label: str, args) -> Setup:
     "Data and settings of a label from the options. Raises `ValueError` where the data is missing or cannot be used."
     if not args.data: raise ValueError(f"{label} needs data: give --data FILE_OR_NAME with --label and --attribute, or --data waterbirds --root DIR. {LABELS[label].needs[0].upper()}{LABELS[label].needs[1:]}.")
@@ -505,11 +503,8 @@ def setup_of(label: str, args) -> Setup:
     return Setup(data, dataset, args.model, None if args.weights == 'none' else args.weights, inputs, tuple(args.augment), args.seeds or 5, args.scale, args.passes, tuple(args.lrs), changes, args.train_by, args.device)
 
 def attention_label(args):
-    "Hand over to the module that draws attention maps: it returns a record and the folder it is in. Raises `ValueError` where this version has none."
-    if not find_spec('pde_nb.attention'): raise ValueError("fig:demo is drawn by pde_nb.attention, which this version does not have.")
-    attention = import_module('pde_nb.attention')
-    if not hasattr(attention, 'reproduce'): raise ValueError("fig:demo: use the functions of pde_nb.attention on two finished runs; there is no single command for it.")
-    return attention.reproduce(args)
+    "Raises `ValueError`, which names the command: this figure is drawn from runs that are there."
+    raise ValueError("fig:demo is drawn from two finished runs on the same pictures: pde_report ERM PDE --overview FILE, with their folders (make them with pde_train).")
 
 def made(label: str, args, say) -> tuple[dict, Path]:
     "The record of a label, and the folder that it goes to, held while it is made."
