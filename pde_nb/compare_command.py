@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['compare_parser', 'tried_settings', 'pde_compare']
 
-# %% ../nbs/33_compare_command.ipynb #5d1b6e4a
+# %% ../nbs/33_compare_command.ipynb #2b3f9c07
 import argparse
 from dataclasses import MISSING, fields
 from pathlib import Path
@@ -15,9 +15,9 @@ from .fit import DEFAULTS, METHODS
 from .methods import number, whole_number
 from .page import markdown_page
 from .train import Settings
-from .train_commands import OPENED, data_options, guarded, open_data, value
+from .train_commands import OPENED, asked_inputs, data_options, guarded, model_options, open_data, value
 
-# %% ../nbs/33_compare_command.ipynb #a5e8d47d
+# %% ../nbs/33_compare_command.ipynb #5b9cff8a
 def compare_parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser('pde_compare', description="Compare methods on one data set: every one within the same budget and tuned alike on validation, all seeds paired. A second call goes on where the first was stopped.")
     a = p.add_argument
@@ -27,19 +27,13 @@ def compare_parser() -> argparse.ArgumentParser:
     a('--budget', type=float, default=10., metavar='PASSES', help='how often a run shows the training set; default 10')
     a('--tries', type=int, default=2, metavar='N', help='learning rates that are tried for each method, on the first seed; default 2')
     a('--tune', nargs='+', metavar='NAME=V,V', help='settings to try instead, all combinations: lr=1e-3,1e-2 weight_decay=0,1e-3')
-    a('--model', help='name of a model, or folder of a Hugging Face one; default by the kind of input')
-    a('--weights', default='pretrained', help="'pretrained', a .safetensors or .pth file, or 'none'")
-    a('--device', help='cpu, cuda, …; default a GPU when there is one')
-    a('--size', type=int, help='pixels of a picture side')
-    a('--augment', nargs='*', choices=('flip', 'crop'), help='for training pictures')
-    a('--max-tokens', type=int)
-    a('--cache', metavar='DIR', help='where decoded pictures are kept')
+    model_options(a)
     a('--out', metavar='DIR', help='folder of the comparison; default runs/compare-DATA')
     more = p.add_argument_group('settings', 'the same for all methods')
     for f in fields(Settings): more.add_argument('--' + f.name.replace('_', '-'), dest='set_' + f.name, type=value, default=MISSING, metavar='VALUE')
     return p
 
-# %% ../nbs/33_compare_command.ipynb #fca55531
+# %% ../nbs/33_compare_command.ipynb #e93d627a
 def tried_settings(args, kind: str) -> tuple[dict, ...]:
     "What is tried for each method. Raises `ValueError` for a setting that is not one, or that is given twice."
     fixed = {k[4:] for k, v in vars(args).items() if k.startswith('set_') and v is not MISSING}
@@ -59,10 +53,9 @@ def _compare(args):
     data = open_data(**{k: getattr(args, k) for k in OPENED})
     print(data.describe(), '\n')
     fixed = {k[4:]: v for k, v in vars(args).items() if k.startswith('set_') and v is not MISSING}
-    asked = dict(size=args.size, augment=None if args.augment is None else tuple(args.augment), max_tokens=args.max_tokens, cache=args.cache)
     out = Path(args.out or f'runs/compare-{data.name}')
     found, refused = contest(data, out, None if args.methods == ['all'] else args.methods, range(args.seeds), args.budget, tried_settings(args, data.inputs.kind), lambda line: print(line, flush=True), model=args.model,
-                             weights=None if args.weights == 'none' else args.weights, inputs={k: v for k, v in asked.items() if v is not None}, device=args.device, train_by=args.train_by, **fixed)
+                             weights=None if args.weights == 'none' else args.weights, inputs=asked_inputs(args), device=args.device, train_by=args.train_by, **fixed)
     title, lead, blocks = contest_page(found, refused)
     files = write_contest(out, found, refused)
     print('\n' + markdown_page(title, blocks, lead) + '\nwritten: ' + ', '.join(map(str, files)))

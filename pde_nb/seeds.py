@@ -20,12 +20,12 @@ from .methods import whole_number
 from .records import summary
 from .train import Keeper, train_together
 
-# %% ../nbs/19_seeds.ipynb #45af30bf
+# %% ../nbs/19_seeds.ipynb #8d1c00a2
 FOR_FIT = 'restart', 'checkpoint_every', 'opened', 'began', 'first', 'first_in'      # options of `robust_fit` that do not concern how a run is made
 FOR_PREPARE = 'preset', 'weights', 'device', 'train_by', 'inputs', 'bar'
 
-def train_ahead(model, data: Data, method, seeds: list[int], out, options: dict):
-    "Train the runs of some seeds in turns, each into its folder, up to its last checkpoint; nothing for a method of two stages."
+def train_ahead(model, data: Data, method, seeds: list[int], out, options: dict) -> bool:
+    "Train the runs of some seeds in turns, each into its folder, up to its last checkpoint; false, and nothing done, for a method of two stages."
     given = {k: v for k, v in options.items() if k in FOR_PREPARE}
     changes = {k: v for k, v in options.items() if k not in (*FOR_PREPARE, *FOR_FIT)}
     with ExitStack() as stack:
@@ -34,7 +34,7 @@ def train_ahead(model, data: Data, method, seeds: list[int], out, options: dict)
             with warnings.catch_warnings():
                 warnings.simplefilter('ignore', UserWarning)           # `robust_fit` will say it again, in the report
                 run, config = prepare(deepcopy(model), data, method, seed=seed, changes=changes, **given)
-            if run.method.first() is not None: return
+            if run.method.first() is not None: return False
             if runs: run.source = runs[0].source
             keeper = stack.enter_context(Keeper(Path(out) / f'seed{seed}', options.get('checkpoint_every', 30.)))
             claim(keeper.folder, dict(config, opened=options.get('opened')), options.get('restart', False))
@@ -43,8 +43,9 @@ def train_ahead(model, data: Data, method, seeds: list[int], out, options: dict)
             runs.append(run)
             keepers.append(keeper)
         train_together(runs, keepers)
+    return True
 
-# %% ../nbs/19_seeds.ipynb #d8d49182
+# %% ../nbs/19_seeds.ipynb #d0dbde55
 def fit_seeds(
     model,                # as in `robust_fit`; a module of one's own is copied for each seed
     data: Data,
@@ -63,8 +64,8 @@ def fit_seeds(
     gpu = str(options.get('device') or ('cuda' if torch.cuda.is_available() else 'cpu')) != 'cpu'
     n = whole_number('together', (4 if gpu else 1) if together is None else together, 1)
     if n > 1:
-        for at in range(0, len(seeds), n): train_ahead(model, data, method, seeds[at:at + n], out, options)
-        options = {k: v for k, v in options.items() if k != 'restart'}         # what is there now is new
+        ahead = [train_ahead(model, data, method, seeds[at:at + n], out, options) for at in range(0, len(seeds), n)]
+        if all(ahead): options = {k: v for k, v in options.items() if k != 'restart'}         # what is there now is new
     return [robust_fit(deepcopy(model), data, method, seed=s, out=Path(out) / f'seed{s}', **options) for s in seeds]
 
 # %% ../nbs/19_seeds.ipynb #13492679
