@@ -307,7 +307,7 @@ def html_page(title: str, blocks: list, lead: str='') -> str:
     main = tag('main', tag('h1', _fixed(title)), *([tag('p', lead, class_='lead')] if lead else []), _body(blocks))
     return '<!DOCTYPE html>\n' + tag('html', tag('head', *head), tag('body', main), lang='en') + '\n'
 
-# %% ../nbs/20_page.ipynb #36977e4f
+# %% ../nbs/20_page.ipynb #9f1851f3
 _VARIABLES = lambda bg, fg, soft, faint, line, shade, colours: f"--bg:{bg};--fg:{fg};--soft:{soft};--faint:{faint};--line:{line};--shade:{shade};" + ''.join(f'--c{i}:{c};' for i, c in enumerate(colours))
 _DAY = _VARIABLES('#ffffff', '#1b1f24', '#59636e', '#98a2ad', '#d5dbe1', '#edf1f5', LIGHT)
 _NIGHT = _VARIABLES('#14181d', '#e4e8ec', '#9ea8b3', '#6b7580', '#3a424b', '#232a32', DARK)
@@ -324,8 +324,8 @@ p{{margin:.4em 0;max-width:75ch}} .lead,.soft,.caption,.label{{color:var(--soft)
 .headline{{display:flex;flex-wrap:wrap;gap:12px;margin:1em 0}}
 .headline>div{{border:1px solid var(--line);border-radius:8px;padding:10px 14px;flex:1 1 165px}} .headline>.main{{flex:1.6 1 300px;background:var(--shade)}}
 .headline p{{margin:.1em 0}} .label{{font-size:.9rem}} .tile .soft{{font-size:.85rem}} .big{{font-size:2.6rem;font-weight:650;line-height:1.15}} p.figure{{font-size:1.25rem;font-weight:600;overflow-wrap:normal}}
-.scroll{{overflow-x:auto;max-width:100%}} table{{border-collapse:collapse;font-size:.93rem;font-variant-numeric:tabular-nums}}
-th,td{{padding:.28em .8em .28em 0;border-bottom:1px solid var(--line);text-align:left;vertical-align:top;overflow-wrap:normal}}
+.scroll{{overflow-x:auto;max-width:100%}} table{{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}}
+th,td{{padding:.28em .62em .28em 0;border-bottom:1px solid var(--line);text-align:left;vertical-align:top;overflow-wrap:normal}}
 th{{vertical-align:bottom;color:var(--soft);font-weight:600}} .r{{text-align:right}} td.r{{white-space:nowrap}} td.w{{min-width:15em}} td:first-child{{min-width:5.4em}} td .mark{{display:flex;min-width:9em;align-items:baseline}} td .swatch{{flex:none}}
 .mark{{display:inline-block;margin-right:1.1em}} td .mark{{margin:0}} .swatch{{width:12px;height:12px;margin-right:.35em;vertical-align:-1px}} .whisker{{width:90px;height:15px;vertical-align:-2px}}
 .figures{{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,430px),1fr));gap:22px}} figure{{margin:.6em 0;max-width:600px}} .chart{{width:100%;height:auto;display:block}} .chart .soft{{fill:var(--soft)}} .legend{{font-size:.9rem}}

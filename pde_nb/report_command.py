@@ -40,7 +40,7 @@ def report_parser() -> argparse.ArgumentParser:
     p.add_argument('--cache', metavar='DIR', help='where decoded pictures are kept, for the mistakes')
     return p
 
-# %% ../nbs/32_report_command.ipynb #d63916ff
+# %% ../nbs/32_report_command.ipynb #9ff2c055
 def mistakes_of(run: RunRecord, args) -> Mistakes | None:
     "The mistakes of a run, or the reason why there are none to show; nothing where none are wanted."
     split = default_split(run, args.split)
@@ -101,11 +101,13 @@ def _report(args):
     known(split, runs[0].record['splits'], 'split')               # before the long part, like what follows
     for option in ('data', 'root', 'device', 'cache'):
         used = option != 'cache' and args.attention != 0 and any(map(on_pictures, runs))
-        if len(runs) > 1 and getattr(args, option) and not used: raise ValueError(f"--{option} is for the mistakes of one run, or for attention maps; leave it out where there are neither.")
-    if args.overview: return write_overview(runs, args)
+        if len(runs) > 1 and getattr(args, option) and not used: raise ValueError(f"--{option} is for the mistakes of one run{'' if option == 'cache' else ', or for attention maps'}; leave it out where there are none.")
     where = report_file(runs, args)
     if where is not None: writable_folder(where.parent)
     if where is not None and where.is_dir(): raise ValueError(f"--out {str(where)!r} is a folder; name a file, such as {str(where / 'report.html')!r}.")
+    if args.overview:
+        write_overview(runs, args)
+        if where is None: return
     found = mistakes_of(runs[0], args) if len(runs) == 1 else None
     seen = maps_of(runs, args)
     page = Page(report_html(runs, args.split, found, seen), report_markdown(runs, args.split, found, seen))

@@ -9,9 +9,9 @@ __all__ = ['LABELS', 'KEPT', 'HEAD', 'CURVES', 'RECORDS', 'RUN_OPTIONS', 'Row', 
            'setting_of', 'title_of', 'grid', 'direction', 'differences', 'runs_table', 'sentences', 'fig_stages_of',
            'synthetic_label', 'curves_label', 'synthetic_rows', 'curve_rows', 'counts_label', 'settings_label',
            'plain_rows', 'table_of', 'figure_of', 'markdown_of', 'find_records', 'listing', 'reproduce_parser',
-           'setup_of', 'attention_label', 'made', 'pde_reproduce']
+           'setup_of', 'overview_of', 'made', 'pde_reproduce']
 
-# %% ../nbs/33_reproduce.ipynb #8bf76f8b
+# %% ../nbs/33_reproduce.ipynb #40096470
 import argparse
 import os
 import time
@@ -30,6 +30,7 @@ from .fit import DEFAULTS, METHODS, PRESETS, default_method, known, read_json
 from .groups import balanced_counts
 from .methods import CannotRun, Method, number, whole_number
 from .models import default_model
+from .overview import fig_demo
 from .paper import PAPER, printed
 from .pde import PDE
 from .plots import COLOURS, fig_data, fig_demo_synthetic, fig_demo_synthetic_ablation, fig_demo_synthetic_gdm, new_figure
@@ -39,7 +40,7 @@ from .synthetic import find, seed_records
 from .train import Settings, hold
 from .train_commands import OPENED, data_options, guarded, open_data, setting_names, value
 
-# %% ../nbs/33_reproduce.ipynb #938a73f3
+# %% ../nbs/33_reproduce.ipynb #10631941
 @dataclass(frozen=True)
 class Row:
     "A line of a table: a run, and the paper's line that it stands beside."
@@ -54,14 +55,14 @@ class Row:
 class Label:
     "A table or a figure of the paper."
     title: str
-    kind: str                 # 'runs', 'synthetic', 'curves' of the synthetic model, 'picture', 'counts', 'settings', 'attention'
+    kind: str                 # 'runs', 'attention' of runs, 'synthetic', 'curves' of the synthetic model, 'picture', 'counts', 'settings'
     needs: str
     rows: tuple[Row, ...] = ()
     base: str = ''            # the row that others are compared with
     dataset: str | None = None      # the paper's data set; None: it has all three
     drawn: bool = False       # a figure of validation along the run
 
-# %% ../nbs/33_reproduce.ipynb #afdda3c7
+# %% ../nbs/33_reproduce.ipynb #40a7237d
 _ANY, _NONE, _PICTURES = 'data with groups; the paper: {}, a GPU', 'nothing', 'data with groups, pictures; the paper: Waterbirds, ResNet-50, a GPU'
 _ALL3 = _ANY.format('Waterbirds, CelebA, CivilComments')
 _BIRDS = _ANY.format('Waterbirds, ResNet-50')
@@ -71,7 +72,7 @@ _RATES = tuple(Row(n, changes=dict(expansion_lr=f)) for n, f in (('1e-2', 1.), (
 _FULL = dict(evaluate='full')      # every epoch, for a curve
 
 LABELS = {
-    'fig:demo': Label('What the network looks at, ERM and PDE', 'attention', 'pictures, two finished runs'),
+    'fig:demo': Label('What the network looks at, ERM and PDE', 'attention', _PICTURES, (Row('ERM', 'erm'), Row('PDE')), 'PDE', 'waterbirds'),
     'fig:data': Label('The synthetic data in two dimensions', 'picture', _NONE),
     'tab:synthetic': Label('Six methods on the synthetic data', 'synthetic', _NONE),
     'fig:demo_synthetic': Label('Features learned by ERM (weak and strong core feature) and by PDE', 'curves', _NONE),
@@ -239,7 +240,7 @@ def validation_curve(folder: Path, before: int=20) -> dict:
     average = accuracy @ (weights / weights.sum()) if len(weights) == accuracy.shape[1] else accuracy.mean(1)
     return dict(first=at, began=begins, best=r['best_epoch'], worst=[round(1000 * c['worst']) for c in r['curve'][at:]], average=np.rint(1000 * average).astype(int).tolist())
 
-# %% ../nbs/33_reproduce.ipynb #cf3c7859
+# %% ../nbs/33_reproduce.ipynb #dde1f5fd
 def run_label(label: str, setup: Setup, out: Path, say=print) -> dict:
     "Make the runs of a label and its record. Raises `ValueError` as `check_label` does."
     spec, rows = LABELS[label], []
@@ -256,7 +257,8 @@ def run_label(label: str, setup: Setup, out: Path, say=print) -> dict:
 
 def check_label(label: str, setup: Setup):
     "Raises `ValueError` where the data lack what the label needs, or a setting given by hand belongs to none of its runs."
-    if label == 'tab:aug' and setup.data.inputs.kind not in ('pictures', 'pixels'): raise ValueError(f"tab:aug compares training with and without augmented pictures, and the data has {setup.data.inputs.kind}; give pictures.")
+    pictures = {'tab:aug': 'compares training with and without augmented pictures', 'fig:demo': 'shows what a network looks at in pictures'}
+    if label in pictures and setup.data.inputs.kind not in ('pictures', 'pixels'): raise ValueError(f"{label} {pictures[label]}, and the data has {setup.data.inputs.kind}; give pictures.")
     unused = set(setup.changes) - {k for r in LABELS[label].rows if r.method in METHODS for k in allowed(method_of(r.method, setup), setup.changes)}
     if unused: raise ValueError(f"--{min(unused).replace('_', '-')} belongs to no run of {label}; leave it out.")
 
@@ -417,23 +419,23 @@ def plain_rows(record: dict) -> tuple[list[str], list[list[str]]]:
     lines = [[r['name'], *(show(r['ours'][k]) if k in r['ours'] else 'not run' for k in keys), *(show(r['paper'].get(k)) for k in keys), same(r['ours'], r['paper'])] for r in record['rows']]
     return ['', *(f'ours: {k}' for k in keys), *(f'paper: {k}' for k in keys), ''], lines
 
-# %% ../nbs/33_reproduce.ipynb #c93067ce
+# %% ../nbs/33_reproduce.ipynb #41d9b2b3
 def table_of(record: dict, markdown: bool=False) -> str:
     "The table of a record."
     kind = LABELS[record['label']].kind
-    if kind == 'runs': return runs_table(record, markdown)
-    if kind in ('picture', 'attention'): return ''
+    if kind in ('runs', 'attention'): return runs_table(record, markdown)
+    if kind == 'picture': return ''
     return grid(*dict(synthetic=synthetic_rows, curves=curve_rows, counts=plain_rows, settings=plain_rows)[kind](record), markdown)
 
 def figure_of(record: dict) -> Figure | None:
-    "The figure of a record; None where its label is a table."
+    "The figure of a record; None where its label is a table, or the figure shows pictures of the data (see `overview_of`)."
     if record['label'] in CURVES: return CURVES[record['label']][0](record['rows'])
     if record['label'] == 'fig:data': return fig_data()
     return fig_stages_of(record) if LABELS[record['label']].drawn else None
 
 def markdown_of(record: dict) -> str:
     "Title, table and sentences in Markdown."
-    said = sentences(record) if LABELS[record['label']].kind == 'runs' else []
+    said = sentences(record) if LABELS[record['label']].rows else []
     return f"**{title_of(record)}**\n\n{table_of(record, True)}\n" + ''.join(f'\n- {s}' for s in said)
 
 # %% ../nbs/33_reproduce.ipynb #e98eb983
@@ -491,7 +493,7 @@ def reproduce_parser() -> argparse.ArgumentParser:
         if name not in ('epochs', 'reset'): rest.add_argument('--' + name.replace('_', '-'), dest='set_' + name, type=value, default=MISSING, metavar='VALUE')
     return p
 
-# %% ../nbs/33_reproduce.ipynb #6a0e8a5a
+# %% ../nbs/33_reproduce.ipynb #5e474cf7
 def setup_of(label: str, args) -> Setup:
     "Data and settings of a label from the options. Raises `ValueError` where the data is missing or cannot be used."
     if not args.data: raise ValueError(f"{label} needs data: give --data FILE_OR_NAME with --label and --attribute, or --data waterbirds --root DIR. {LABELS[label].needs[0].upper()}{LABELS[label].needs[1:]}.")
@@ -502,32 +504,32 @@ def setup_of(label: str, args) -> Setup:
     changes = {k[4:]: v for k, v in vars(args).items() if k.startswith('set_') and v is not MISSING}
     return Setup(data, dataset, args.model, None if args.weights == 'none' else args.weights, inputs, tuple(args.augment), args.seeds or 5, args.scale, args.passes, tuple(args.lrs), changes, args.train_by, args.device)
 
-def attention_label(args):
-    "Raises `ValueError`, which names the command: this figure is drawn from runs that are there."
-    raise ValueError("fig:demo is drawn from two finished runs on the same pictures: pde_report ERM PDE --overview FILE, with their folders (make them with pde_train).")
+def overview_of(record: dict, setup: Setup, out: Path) -> Figure:
+    "`fig:demo` from the runs of the first seed, which lie in a folder."
+    folders = [out / 'runs' / r['called'] / f"{word(r['run']['chosen'])}-seed0" for r in record['rows']]
+    return fig_demo(*folders, setup.data, names=[r['name'] for r in record['rows']], device=setup.device)
 
 def made(label: str, args, say) -> tuple[dict, Path]:
     "The record of a label, and the folder that it goes to, held while it is made."
     spec, synthetic = LABELS[label], LABELS[label].kind in ('synthetic', 'curves', 'picture')
-    if spec.kind == 'attention': return attention_label(args)
     if synthetic or spec.kind == 'settings':
         if args.data: raise ValueError(f"{label} needs no data; leave --data out.")
     elif args.preset or args.set or args.jobs: raise ValueError(f"--preset, --set and --jobs are for the synthetic labels; {label} takes the settings of --like, and each setting by its name.")
     preset = changed(find(args.preset or 'released', SYNTHETIC, 'preset'), args.set or []) if synthetic else None
-    setup = setup_of(label, args) if spec.kind == 'runs' else None
+    setup = setup_of(label, args) if spec.rows else None
     if setup: check_label(label, setup)
     name = f"{setup.data.name}-{Path(setup.model).name}" if setup else 'synthetic-' + preset.name if preset else 'plain'
     out = writable_folder(args.out or f'runs/paper-{name}')
     folder = writable_folder(out / label.replace(':', '-'))
-    make = dict(runs=lambda: run_label(label, setup, out, say), synthetic=lambda: synthetic_label(preset, args.seeds or 20, args.jobs or os.cpu_count() or 1), curves=lambda: curves_label(label, preset),
+    make = dict(runs=lambda: run_label(label, setup, out, say), attention=lambda: run_label(label, setup, out, say), synthetic=lambda: synthetic_label(preset, args.seeds or 20, args.jobs or os.cpu_count() or 1), curves=lambda: curves_label(label, preset),
                 picture=lambda: dict(label=label, title=spec.title, about='', rows=[]), settings=settings_label, counts=lambda: counts_label(setup_of(label, args).data if args.data else None))
     with hold(folder):
         record = make[spec.kind]()
         write_json(folder / 'record.json', record)
-        if (fig := figure_of(record)) is not None: write_whole(folder / f"{label.replace(':', '-')}.png", lambda p: fig.savefig(p, dpi=150))
+        if (fig := overview_of(record, setup, out) if spec.kind == 'attention' else figure_of(record)) is not None: write_whole(folder / f"{label.replace(':', '-')}.png", lambda p: fig.savefig(p, dpi=150))
     return record, folder
 
-# %% ../nbs/33_reproduce.ipynb #38f0dc97
+# %% ../nbs/33_reproduce.ipynb #5ea7f281
 def _reproduce(args):
     if args.list: return print(listing(args.records))
     if not args.label_of_paper: raise ValueError(f"which label? --list shows all of them; the first with runs is {next(k for k, s in LABELS.items() if s.kind == 'runs')}.")
@@ -537,7 +539,7 @@ def _reproduce(args):
     quiet = '-' in (args.markdown, args.json)
     record, folder = made(label, args, (lambda line: None) if quiet else print)
     if not quiet:
-        print('\n' + '\n'.join(filter(None, [title_of(record), table_of(record), *(sentences(record) if LABELS[label].kind == 'runs' else [])])))
+        print('\n' + '\n'.join(filter(None, [title_of(record), table_of(record), *(sentences(record) if LABELS[label].rows else [])])))
         print(f"written to {folder}{os.sep}: {', '.join(sorted(p.name for p in folder.iterdir() if not p.name.startswith('.')))}")
     for where, text in ((args.markdown, markdown_of(record) + '\n'), (args.json, json_text(record))):
         if where == '-': print(text, end='')
