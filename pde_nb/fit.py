@@ -77,7 +77,7 @@ _BIRDS = Schedule(140, 10, 10, n_expansions=16, n_epochs=300)
 _FACES = Schedule(16, 50, 10, n_expansions=4, n_epochs=50)
 _WORDS = Schedule(15, 300, 2, n_expansions=47, n_epochs=108, warmup_cap=150, empty='skip')
 
-# %% ../nbs/18_fit.ipynb #d5836a3a
+# %% ../nbs/18_fit.ipynb #c86bb8f0
 PRESETS = {
     ('waterbirds', 'pde', 'paper'): Preset('resnet50', Settings(1e-2, 1e-2, 64), PDE(None, _BIRDS, .01), ('flip',), None, None, _APP, '90.3 / 92.4'),
     ('waterbirds', 'pde', 'released'): Preset('resnet50', Settings(1e-2, 1e-2, 64), PDE(None, replace(_BIRDS, **_DRAWN), .01), ('flip',), None, None, 'released code'),
@@ -105,6 +105,10 @@ for _data in _JTT:
     for _method, _reaches in zip(_OTHERS[_data][::2], _OTHERS[_data][1::2]):
         _like = PRESETS[_data, 'group_dro' if _method.name == 'eiil' else 'erm', 'paper']
         PRESETS[_data, _method.name, 'paper'] = replace(_like, method=_method, train_by=PRESETS[_data, 'group_dro', 'paper'].train_by, source=f"tab:baselines takes over; settings of our {_like.method.name}", reaches=_reaches)
+_DFR = dict(standardise='fitted', first_keeps='last')
+for _data, _settings, _epochs in (('waterbirds', Settings(1e-3, 1e-3, 32), 100), ('celebA', Settings(1e-3, 1e-4, 128), 50)):
+    for _method in (DFR(_epochs, halving='random', **_DFR), DFRTrain(_epochs, class_weights=(1., 2., 3., 10., 100., 300., 1000.), **_DFR)):
+        PRESETS[_data, _method.name, 'released'] = Preset('resnet50', _settings, _method, ('flip', 'crop'), None, None, 'code of Kirichenko et al. 2023')
 
 # %% ../nbs/18_fit.ipynb #7b3daa97
 def preset(dataset: str, method: str, variant: str) -> Preset:

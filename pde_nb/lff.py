@@ -26,13 +26,14 @@ def generalised_cross_entropy(
     "(1 − p_y^q)/q for each example."
     return (1 - (-q * cross_entropy(scores, y, reduction='none')).exp()) / q
 
-# %% ../nbs/14_lff.ipynb #574cab1d
+# %% ../nbs/14_lff.ipynb #70e8225b
 @dataclass
 class LfF(Method):
     "Learning from failure. Raises `ValueError` for a setting outside its range."
     q: float = .7            # of the biased network's loss, in (0, 1]
     average: float = .7      # share of the old value in a moving average, in [0, 1)
     by_class: bool = True    # divide the averages by the largest of their class
+    gce: str = 'paper'       # 'released': q times the generalised cross-entropy, in effect
 
     name = 'lff'
 
@@ -40,6 +41,7 @@ class LfF(Method):
         if number('q', self.q, 0, above=True) > 1: raise ValueError(f"q={self.q}; give a number above 0, and at most 1.")
         if number('average', self.average, 0) >= 1: raise ValueError(f"average={self.average}; give a number of at least 0, and below 1.")
         if not isinstance(self.by_class, bool): raise ValueError(f"by_class={self.by_class!r}; give true or false.")
+        if self.gce not in ('paper', 'released'): raise ValueError(f"gce={self.gce!r}; give 'paper' or 'released'.")
         self.y = torch.as_tensor(self.groups.ids // (self.groups.n_groups // self.groups.shape[0]))
         self.averages = torch.full((2, len(self.groups)), float('nan'))      # of the biased and the debiased network; nan: not seen yet
 
@@ -49,12 +51,12 @@ class LfF(Method):
         biased, = batch.beside
         losses = torch.stack([cross_entropy(biased, batch.y, reduction='none'), batch.losses])
         weights = self.weights(batch.examples, losses.detach())
-        return generalised_cross_entropy(biased, batch.y, self.q).mean() + (weights * losses[1]).mean()
+        return (self.q if self.gce == 'released' else 1.) * generalised_cross_entropy(biased, batch.y, self.q).mean() + (weights * losses[1]).mean()
 
     def state_dict(self): return {'averages': self.averages}
     def load_state_dict(self, state): self.averages = state['averages']
 
-# %% ../nbs/14_lff.ipynb #f85a608b
+# %% ../nbs/14_lff.ipynb #606905e5
 @patch
 def weights(
     self: LfF,
@@ -62,7 +64,7 @@ def weights(
     losses: Float[Tensor, "2 batch"],       # of the biased and of the debiased network
 ) -> Float[Tensor, " batch"]:
     "The weights of a batch in the debiased network's loss, after its losses have entered the moving averages."
-    self.y, self.averages = self.y.to(losses.device), self.averages.to(losses.device)
+    self.y, self.averages, losses = self.y.to(losses.device), self.averages.to(losses.device), losses.float()
     old = self.averages[:, examples]
     self.averages[:, examples] = torch.where(old.isnan(), losses, self.average * old + (1 - self.average) * losses)
     now = self.averages[:, examples]
