@@ -217,7 +217,7 @@ class Report:
         for split in r['splits']: parts.append(f"\n{split}\n" + group_report(self.counts(split), r['train_counts']))
         return '\n'.join(parts)
 
-# %% ../nbs/18_fit.ipynb #8fb59c1b
+# %% ../nbs/18_fit.ipynb #e2e8f609
 def fingerprint(model: nn.Module) -> str:
     "A short digest of all weights and buffers."
     import hashlib
@@ -235,7 +235,7 @@ def read_json(path) -> dict:
     "A dictionary from a file of a run. Raises `ValueError` when it is damaged."
     try: found = json.loads(Path(path).read_text(encoding='utf-8'))
     except ValueError: found = None
-    if not isinstance(found, dict): raise ValueError(f"{str(path)!r} is damaged; name another folder, or pass restart=True (--restart) to start anew there.")
+    if not isinstance(found, dict): raise ValueError(f"{str(path)!r} is damaged; name another folder, or delete this one to start anew (restart=True, or pde_train --restart, does so).")
     return found
 
 def claim(folder: Path, config: dict, restart: bool=False):
@@ -248,7 +248,7 @@ def claim(folder: Path, config: dict, restart: bool=False):
     old, new = flat(there), flat(json.loads(json.dumps(config)))
     differ = [f"{k} is {old.get(k)!r} there and {new.get(k)!r} here" for k in {**old, **new} if not k.startswith('opened') and old.get(k) != new.get(k)]
     own = " If only `start` differs, the module came with other initial weights: call torch.manual_seed before building it." if config.get('own_model') and any(d.startswith('start') for d in differ) else ''
-    if differ: raise ValueError(f"{str(folder)!r} holds another run: {'; '.join(differ)}.{own} Name another folder, or pass restart=True (--restart) to start anew here.")
+    if differ: raise ValueError(f"{str(folder)!r} holds another run: {'; '.join(differ)}.{own} Name another folder, or delete this one to start anew (restart=True, or pde_train --restart, does so).")
 
 # %% ../nbs/18_fit.ipynb #0f45ce13
 def save_model(path, model: nn.Module):
