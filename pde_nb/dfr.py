@@ -21,7 +21,7 @@ from .methods import Method, ToTheEnd, number, whole_number
 from .metrics import averages, count_correct
 from .models import head_name
 
-# %% ../nbs/14_dfr.ipynb #c5056613
+# %% ../nbs/14_dfr.ipynb #efe313e5
 def sparse_regression(
     x: Float[np.ndarray, "n d"],
     y: Int[np.ndarray, " n"],
@@ -34,7 +34,7 @@ def sparse_regression(
     from sklearn.linear_model import LogisticRegression
     old = inspect.signature(LogisticRegression).parameters.get('penalty')
     l1 = dict(penalty='l1') if old is not None and old.default == 'l2' else dict(l1_ratio=1)      # as scikit-learn wants it, before and from 1.8 on
-    fit = LogisticRegression(**l1, C=C, solver='liblinear' if n_classes == 2 else 'saga', max_iter=100 if n_classes == 2 else 500, random_state=seed, class_weight=class_weight).fit(x, y)
+    fit = LogisticRegression(**l1, C=C, solver='liblinear' if n_classes == 2 else 'saga', max_iter=100, random_state=seed, class_weight=class_weight).fit(x, y)
     if n_classes == 2: return np.concatenate([-fit.coef_, fit.coef_]) / 2, np.concatenate([-fit.intercept_, fit.intercept_]) / 2
     return fit.coef_, fit.intercept_
 
