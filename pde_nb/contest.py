@@ -163,16 +163,16 @@ def standings_table(comparison: dict) -> str:
 
 COLUMNS = ('method', 'worst group, test', 'minus the best', 'p (Holm)', 'adjusted average', 'average', 'worst group, validation', 'chosen', 'passes: best / all', 'seconds')
 
-# %% ../nbs/23_contest.ipynb #fbe8ee81
+# %% ../nbs/23_contest.ipynb #13758c92
 def contest_page(comparison: dict, refused: dict | None=None) -> tuple[str, str, list]:
     "Title, lead and blocks of the page, for `html_page` and `markdown_page`."
     run, best = ran(comparison), best_method(comparison)
     r, s = run[best], over_seeds(run[best], 'worst')
     n = len(r['trials'])
     head = Headline(f"Best on validation: {label(best)}", f"{s['mean']:.1f} %", (f"worst group on the test set, mean of {n} seed{'s' * (n > 1)}{interval_text(s, 0, 100)}",),
-                    tuple((f"{label(k)} minus it", f"{d['mean']:+.1f} points", f"95 % interval{interval_text(d, sign='+')}" if n > 1 else 'one seed') for k, d in list(against_best(run).items())[:4]))
+                    tuple((f"{label(k)} minus it", f"{d['mean']:+.1f} points", f"95 % interval{interval_text(d, sign='+')}" if n > 1 else 'one seed') for k, d in sorted(against_best(run).items(), key=lambda kd: (kd[0] != 'erm', -over_seeds(run[kd[0]], 'val_worst')['mean']))[:4]))
     table = Grid(COLUMNS, tuple(standings(run)), 'lrrrrrrlrr', "Accuracies in percent, mean ± standard deviation over seeds, for the worst group with the 95 % interval of the mean; on the test set where nothing else is said. Differences in points, paired by seed, with their 95 % interval; "
-                 "p of the paired t-test, in parentheses corrected for the number of methods. Passes over the training set, to the selected epoch and in all; seconds of a run. All runs share one split of the data, which no interval contains.")
+                 "p of the paired t-test, in parentheses corrected for the number of methods. Passes over the training set, to the selected epoch and in all; seconds of a run. All runs share one split of the data, which no interval contains." + " On every pass LfF trains two networks." * ('lff' in run))
     missing = [Section('Not run'), *(Text(f"{label(k)}: {why}", 'note') for k, why in refused.items())] if refused else []
     return (f"{len(run)} methods on {r['data']}", given(run).replace('**', ''), [head, Section('Methods'), table, *contest_charts(run), *contest_groups(run), *missing])
 
