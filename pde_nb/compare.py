@@ -6,9 +6,9 @@
 __all__ = ['CURVE', 'NAMES', 'FURTHER', 'SAME', 'HEAD', 'MARKS', 'trial_record', 'validation_score', 'figures_of', 'Contender',
            'word', 'contend', 'read_comparison', 'ran', 'label', 'trial_figures', 'over_seeds', 'spread',
            'interval_text', 'table_row', 'comparison_table', 'paired', 'signed', 'paired_table', 'findings', 'within',
-           'given', 'groups_table', 'noise_of_test', 'accuracy_by_group', 'group_accuracy_table', 'choice_table',
-           'stages_of', 'expansion_gain', 'ended', 'gain_text', 'lessons', 'reasons', 'bullets', 'fig_comparison',
-           'fig_stages']
+           'seeds_text', 'given', 'groups_table', 'noise_of_test', 'accuracy_by_group', 'group_accuracy_table',
+           'choice_table', 'stages_of', 'expansion_gain', 'ended', 'gain_text', 'lessons', 'reasons', 'bullets',
+           'fig_comparison', 'fig_stages']
 
 # %% ../nbs/22_compare.ipynb #b3b3b4af
 import json
@@ -203,7 +203,14 @@ def within(one: dict, other: dict, points: float=1., key: str='worst') -> str:
     known = 'one seed' if d['verdict'] == 'one seed' else 'and so is the whole interval' if d['lo'] >= -points else 'but the interval reaches further down' if d['mean'] >= -points else 'and so is the whole interval' if d['hi'] < -points else 'but the interval reaches into it'
     return f"{'yes' if d['mean'] >= -points else 'no'}: {signed(d, 2)} is {'at most' if d['mean'] >= -points else 'more than'} {points:g} below, {known}"
 
-# %% ../nbs/22_compare.ipynb #b4038856
+# %% ../nbs/22_compare.ipynb #8a904d4a
+def seeds_text(run: dict) -> str:
+    "How many seeds were run: of all methods, then of those that have another number."
+    counts = {k: len(r['trials']) for k, r in run.items()}
+    usual = max(counts.values())
+    others = {n: [label(k) for k, c in counts.items() if c == n] for n in sorted(set(counts.values()) - {usual}, reverse=True)}
+    return '; '.join([str(usual), *(f"{n} of {', '.join(names)}" for n, names in others.items())])
+
 def given(comparison: dict) -> str:
     "Model, budget, grid, seeds, hardware: what all methods had, in Markdown."
     run = ran(comparison)
@@ -211,7 +218,7 @@ def given(comparison: dict) -> str:
     r = next(iter(run.values()))
     unique = lambda values: ', '.join(dict.fromkeys(map(str, values)))
     grid = unique(word(t['settings']) for x in run.values() for t in x['tried'])
-    counts = unique(len(x['trials']) for x in run.values())
+    counts = seeds_text(run)
     cost = '; '.join(f"{label(k)} {over_seeds(x, 'passes')['mean']:.1f}" for k, x in run.items())
     differ = {k for x in run.values() for k in x['settings'] if k in r['settings'] and x['settings'][k] != r['settings'][k]} | {k for x in run.values() for t in x['tried'] for k in t['settings']}
     rest = word({k: v for k, v in r['settings'].items() if k not in differ and v not in (None, False, 'none')})

@@ -3,6 +3,7 @@
     python tools/evidence.py TASK        --root FOLDER --out FOLDER [--methods NAME ...] [--seeds 5]
     python tools/evidence.py sensitivity --root FOLDER --out FOLDER [--seeds 5]
     python tools/evidence.py rates       --root FOLDER --out FOLDER [--seeds 5]
+    python tools/evidence.py upweight    --root FOLDER --out FOLDER [--seeds 5]
     python tools/evidence.py synthetic   --out FOLDER [--seeds 20]
 
 FOLDER of --root holds the prepared data (tools/prepare.py: sick.csv, adult.csv, coloured_mnist.npz, waterbirds_features.npz) and,
@@ -10,7 +11,8 @@ for Waterbirds, waterbirds128/ with the official folder in it and the weights mo
 A run that was cut off goes on where it was when the command is given again. Each method writes OUT/TASK/METHOD.json;
 the constants of the schedule that sets itself are varied one at a time into OUT/sensitivity, on the two quickest tasks
 and with the learning rate that was chosen there, and on the synthetic experiment into OUT/synthetic.json. `rates` runs the kinds of PDE on the quickest task with every
-learning rate and all seeds, into OUT/rates: what the choice of the rate on one seed was worth.
+learning rate and all seeds, into OUT/rates: what the choice of the rate on one seed was worth. `upweight` runs JTT on the two quickest
+tasks with other weights of its mistakes than 20, into OUT/upweight.
 """
 
 import argparse
@@ -18,7 +20,7 @@ import json
 import sys
 import time
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 
@@ -131,6 +133,16 @@ def run_rates(args):
         contend(f"{method},{word(tried[0])}", Contender(known[method].method, tried, TASKS[name].settings), data, range(args.seeds), args.out / "rates" / name, say=say)
 
 
+def run_upweights(args):
+    """JTT with smaller weights of what its first stage gets wrong, on the quickest tasks."""
+    for name in ("waterbirds_features", "adult"):
+        task = TASKS[name]
+        data, tried = opened(task, args.root), tuple(dict(lr=lr) for lr in task.lrs)
+        for weight in (2, 5):
+            method = replace(two_networks("jtt", task.passes), upweight=weight)
+            contend(word(dict(upweight=weight)), Contender(method, tried, task.settings), data, range(args.seeds), args.out / "upweight" / name, say=say)
+
+
 def run_synthetic(args):
     """The synthetic experiment: with the preset's schedule and without one, then one constant at a time."""
     start, seeds, rows = time.monotonic(), range(args.seeds), []
@@ -149,7 +161,7 @@ def say(text):
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("task", choices=[*TASKS, "sensitivity", "rates", "synthetic"])
+    p.add_argument("task", choices=[*TASKS, "sensitivity", "rates", "upweight", "synthetic"])
     p.add_argument("--root", type=Path)
     p.add_argument("--out", type=Path, required=True)
     p.add_argument("--methods", nargs="+")
@@ -167,6 +179,8 @@ def main():
         run_sensitivity(args)
     elif args.task == "rates":
         run_rates(args)
+    elif args.task == "upweight":
+        run_upweights(args)
     else:
         run_task(args.task, args)
 
