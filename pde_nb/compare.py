@@ -333,7 +333,7 @@ def reasons(comparison: dict) -> list[str]:
 
 def bullets(sentences: list[str]) -> str: return '\n'.join(f'- {s}' for s in sentences) or 'not run'
 
-# %% ../nbs/22_compare.ipynb #5feae11c
+# %% ../nbs/22_compare.ipynb #c42266c7
 MARKS = dict(erm=('#888888', 'o'), subsample=('#b8860b', 's'), resampling=('#2e8b57', 'D'), group_dro=('#7a5195', '^'), lff=('#c97b84', '<'), eiil=('#a05195', '>'), jtt=('#d45087', 'p'),
              dfr=('#2f6690', 'h'), dfr_tr=('#81a4cd', 'H'), pde_hand=('#74a9d8', 'v'), pde_auto=(COLOURS['core'], 'P'), pde_balanced=(COLOURS['spurious'], 'X'), pde_auto_free=(COLOURS['core'], '*'),
              pde_hand_capped=('#74a9d8', '8'), pde=('#74a9d8', 'd'), reweighting=('#66a61e', 'd'))
@@ -341,7 +341,7 @@ MARKS = dict(erm=('#888888', 'o'), subsample=('#b8860b', 's'), resampling=('#2e8
 def fig_comparison(comparison: dict, worst: str='worst', average: str='average', names=('worst group, test, %', 'average, test, %')):
     "The worst group against the average (left) and against the passes to the end (right, open: to the best), one mark per method."
     fig, (left, right) = new_figure(2)
-    reach = lambda s: [[0 if s['sd'] != s['sd'] else s['hi'] - s['mean']]]
+    reach = lambda s: [[0], [0]] if s['sd'] != s['sd'] else [[s['mean'] - max(s['lo'], 0)], [min(s['hi'], 100) - s['mean']]]      # an accuracy has bounds, its interval need not
     for name, r in ran(comparison).items():
         colour, mark = MARKS.get(name, ('k', '.'))
         y, x, end, best = (over_seeds(r, k) for k in (worst, average, 'passes', 'passes_to_best'))
