@@ -86,7 +86,7 @@ def weightings(weights, n_classes: int) -> list[dict | None]:
     "Each weight for each class in turn, the others having 1; None for all alike, which comes first."
     return [None] * (1. in weights) + [{k: float(w)} for w in weights if w != 1 for k in range(n_classes)]
 
-# %% ../nbs/14_dfr.ipynb #b5b36f91
+# %% ../nbs/14_dfr.ipynb #0193283d
 @dataclass
 class DFR(Method):
     "Deep feature reweighting: the last layer is fitted to the validation set. Raises `ValueError` for a setting outside its range, and for a group with a single example."
@@ -105,15 +105,6 @@ class DFR(Method):
     @property
     def needs_groups(self): return (self.on,)
 
-    def setup(self):
-        whole_number('subsets', self.subsets, 1)
-        for name in ('strengths', 'class_weights'):
-            if not isinstance(getattr(self, name), (tuple, list)): setattr(self, name, (getattr(self, name),))
-            if not getattr(self, name): raise ValueError(f"{name}={getattr(self, name)!r}; give at least one.")
-            for v in getattr(self, name): number(name, v, 0, above=True)
-        for name, allowed in dict(standardise=(True, False, 'fitted'), halving=('group', 'random'), first_keeps=('best', 'last')).items():
-            if getattr(self, name) not in allowed: raise ValueError(f"{name}={getattr(self, name)!r}; give {', '.join(map(str, allowed[:-1]))} or {allowed[-1]}.")
-
     def attach(self, model):
         head_of(model)             # fails before the first stage, not after it
         return []
@@ -122,6 +113,17 @@ class DFR(Method):
     def active(self, epoch): return np.asarray(self.used, np.int64)
     def order(self, epoch): return np.zeros(0, np.int64)
     def finished(self, epoch): return epoch >= 1
+
+# %% ../nbs/14_dfr.ipynb #96e58414
+@patch
+def setup(self: DFR):
+    whole_number('subsets', self.subsets, 1)
+    for name in ('strengths', 'class_weights'):
+        if not isinstance(getattr(self, name), (tuple, list)): setattr(self, name, (getattr(self, name),))
+        if not getattr(self, name): raise ValueError(f"{name}={getattr(self, name)!r}; give at least one.")
+        for v in getattr(self, name): number(name, v, 0, above=True)
+    for name, allowed in dict(standardise=(True, False, 'fitted'), halving=('group', 'random'), first_keeps=('best', 'last')).items():
+        if getattr(self, name) not in allowed: raise ValueError(f"{name}={getattr(self, name)!r}; give {', '.join(map(str, allowed[:-1]))} or {allowed[-1]}.")
 
 # %% ../nbs/14_dfr.ipynb #77fb2861
 @dataclass
