@@ -6,14 +6,22 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 ROOT = Path(__file__).resolve().parent
-STATUS = {"1": "1 - Planning", "2": "2 - Pre-Alpha", "3": "3 - Alpha", "4": "4 - Beta", "5": "5 - Production/Stable"}
+STATUS = {
+    "1": "1 - Planning",
+    "2": "2 - Pre-Alpha",
+    "3": "3 - Alpha",
+    "4": "4 - Beta",
+    "5": "5 - Production/Stable",
+}
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 
 
 def settings():
     parser = ConfigParser(delimiters=["="])
     if not parser.read(ROOT / "settings.ini", encoding="utf-8"):
-        raise SystemExit(f"settings.ini is missing from {ROOT}: build from a complete checkout or source archive")
+        raise SystemExit(
+            f"settings.ini is missing from {ROOT}: build from a complete checkout or source archive"
+        )
     return parser["DEFAULT"]
 
 

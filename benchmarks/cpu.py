@@ -17,14 +17,14 @@ from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from pde_nb.bench_train import clocked, input_rates, lever_rates, sample_rows
-from pde_nb.data import Pictures, read_waterbirds
-from pde_nb.fit import PRESETS, prepare
-from pde_nb.methods import Method
-from pde_nb.records import surroundings, write_json
-from pde_nb.train import train
-from pde_nb.train_commands import open_arrays
-
+from pde_nb.benchmarks.whole_runs import clocked, input_rates, lever_rates, sample_rows
+from pde_nb.cli.train import open_arrays
+from pde_nb.core.files import surroundings, write_json
+from pde_nb.methods.base import Method
+from pde_nb.sources.data import Pictures
+from pde_nb.sources.published import read_waterbirds
+from pde_nb.training.fit import PRESETS, prepare
+from pde_nb.training.loop import train
 
 N = 256  # pictures that are decoded
 LARGE = 500, 375  # pixels, about as large as the official pictures are
@@ -34,7 +34,9 @@ def enlarged(data, folder):
     """The data with larger copies of the pictures of `sample_rows`: where the files at hand are small, decoding them flatters the usual way."""
     names = np.array([f"{i}.jpg" for i in range(len(data))])
     for row in sample_rows(data, N)["train"]:
-        Image.open(Path(data.inputs.root) / data.inputs.files[row]).convert("RGB").resize(LARGE, Image.Resampling.BICUBIC).save(Path(folder) / names[row], quality=90)
+        Image.open(Path(data.inputs.root) / data.inputs.files[row]).convert("RGB").resize(
+            LARGE, Image.Resampling.BICUBIC
+        ).save(Path(folder) / names[row], quality=90)
     return replace(data, inputs=Pictures(Path(folder), names))
 
 
@@ -45,7 +47,11 @@ def incoming(run, data):
     as_they_are = input_rates(run, data, N, 5)
     with tempfile.TemporaryDirectory() as folder:
         large = input_rates(run, enlarged(data, folder), N, 5)
-    return {"decoded, copies of {} × {} pixels".format(*LARGE): large["decoded"], own: as_they_are["decoded"], "cached": as_they_are["cached"]}
+    return {
+        "decoded, copies of {} × {} pixels".format(*LARGE): large["decoded"],
+        own: as_they_are["decoded"],
+        "cached": as_they_are["cached"],
+    }
 
 
 def pictures(args, names):
@@ -54,24 +60,59 @@ def pictures(args, names):
 
     def make(changes):
         inputs = dict(size=args.size, augment=("flip",), **({"cache": args.cache} if args.cache else {}))
-        return prepare("mobilenet_v2", data, Method(1), weights=None, device="cpu", changes=dict(batch_size=64, lr=1e-4, **changes), inputs=inputs, bar=False)[0]
+        return prepare(
+            "mobilenet_v2",
+            data,
+            Method(1),
+            weights=None,
+            device="cpu",
+            changes=dict(batch_size=64, lr=1e-4, **changes),
+            inputs=inputs,
+            bar=False,
+        )[0]
 
-    measure = dict(cpu_input=lambda: incoming(make({}), data), cpu_levers=lambda: lever_rates(make, steps=4, repeats=5))
+    measure = dict(
+        cpu_input=lambda: incoming(make({}), data), cpu_levers=lambda: lever_rates(make, steps=4, repeats=5)
+    )
     return {name: dict(rates=measure[name](), model="mobilenet_v2", size=args.size) for name in names}
 
 
 def selection(args):
     """Full and pruned evaluation of the same training: the selected epoch, the weights, what was looked at."""
-    data, preset = open_arrays(args.arrays, args.label, [args.attribute], "split"), PRESETS["waterbirds", "pde", "paper"]
+    data, preset = (
+        open_arrays(args.arrays, args.label, [args.attribute], "split"),
+        PRESETS["waterbirds", "pde", "paper"],
+    )
     rows = []
     for seed in range(args.seeds):
         run = {}
         for how in ("full", "pruned"):
-            run[how] = prepare(None, data, preset.method, seed=seed, device="cpu", changes=dict(lr=1e-2, batch_size=64, weight_decay=1e-4, eval_batch=64, evaluate=how), bar=False)[0]
+            run[how] = prepare(
+                None,
+                data,
+                preset.method,
+                seed=seed,
+                device="cpu",
+                changes=dict(lr=1e-2, batch_size=64, weight_decay=1e-4, eval_batch=64, evaluate=how),
+                bar=False,
+            )[0]
             clocked(lambda: train(run[how], bar=False))
         full, pruned = run["full"], run["pruned"]
-        rows.append(dict(seed=seed, epochs=len(full.curve), best_epoch=dict(full=full.best_epoch, pruned=pruned.best_epoch), same_weights=all((full.best_weights[k] == v).all().item() for k, v in pruned.best_weights.items()),
-                         evaluated=dict(usual=len(full.curve) * (len(full.val_rows) + len(data.rows("test"))), full=sum(c["evaluated"] for c in full.curve) + len(data.rows("test")), pruned=sum(c["evaluated"] for c in pruned.curve) + len(data.rows("test")))))
+        rows.append(
+            dict(
+                seed=seed,
+                epochs=len(full.curve),
+                best_epoch=dict(full=full.best_epoch, pruned=pruned.best_epoch),
+                same_weights=all(
+                    (full.best_weights[k] == v).all().item() for k, v in pruned.best_weights.items()
+                ),
+                evaluated=dict(
+                    usual=len(full.curve) * (len(full.val_rows) + len(data.rows("test"))),
+                    full=sum(c["evaluated"] for c in full.curve) + len(data.rows("test")),
+                    pruned=sum(c["evaluated"] for c in pruned.curve) + len(data.rows("test")),
+                ),
+            )
+        )
     return dict(data=data.name, schedule="paper, Waterbirds", rows=rows)
 
 
@@ -85,7 +126,12 @@ def main():
     p.add_argument("--label")
     p.add_argument("--attribute")
     p.add_argument("--seeds", type=int, default=5)
-    p.add_argument("--parts", nargs="+", default=["cpu_input", "cpu_levers"], choices=["cpu_input", "cpu_levers", "cpu_selection"])
+    p.add_argument(
+        "--parts",
+        nargs="+",
+        default=["cpu_input", "cpu_levers"],
+        choices=["cpu_input", "cpu_levers", "cpu_selection"],
+    )
     args = p.parse_args()
     wanted = [x for x in args.parts if x != "cpu_selection"]
     if wanted and not args.root:

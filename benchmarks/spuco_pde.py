@@ -19,13 +19,13 @@ from torch.utils.data import Dataset
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from pde_nb.bench_train import clocked
-from pde_nb.fit import DEFAULTS, prepare
-from pde_nb.models import import_torchvision
-from pde_nb.pde import PDE, default_schedule
-from pde_nb.records import surroundings, write_json
-from pde_nb.train import own_randomness
-from pde_nb.train_commands import open_data
+from pde_nb.benchmarks.whole_runs import clocked
+from pde_nb.cli.train import open_data
+from pde_nb.core.files import surroundings, write_json
+from pde_nb.methods.pde import PDE, default_schedule
+from pde_nb.networks.models import import_torchvision
+from pde_nb.training.fit import DEFAULTS, prepare
+from pde_nb.training.loop import own_randomness
 
 
 class Ready(Dataset):
@@ -61,14 +61,27 @@ def theirs(run, orders, settings, evaluate):
             self.trainer.sampler.indices = orders[epoch].tolist()
             return self.trainer.train_epoch(epoch)
 
-    optimiser = torch.optim.SGD(run.model.parameters(), settings.lr, settings.momentum, weight_decay=settings.weight_decay)
+    optimiser = torch.optim.SGD(
+        run.model.parameters(), settings.lr, settings.momentum, weight_decay=settings.weight_decay
+    )
     schedule, groups = run.method.schedule, partition(run.data.groups("train"))
     judge = None
     if evaluate:
         val, cells = Ready(run, run.val_rows), partition(run.data.evaluation("val"))
         judge = Evaluator(val, cells, {k: len(v) for k, v in cells.items()}, settings.eval_batch, run.model)
-    pde = Given(run.model, Ready(run, run.train_rows), settings.batch_size, optimiser, len(orders), groups, val_evaluator=judge,
-                warmup_epochs=schedule.warmup_epochs, expansion_size=10**9, expansion_interval=10**9, gamma=run.method.expansion_lr)
+    pde = Given(
+        run.model,
+        Ready(run, run.train_rows),
+        settings.batch_size,
+        optimiser,
+        len(orders),
+        groups,
+        val_evaluator=judge,
+        warmup_epochs=schedule.warmup_epochs,
+        expansion_size=10**9,
+        expansion_interval=10**9,
+        gamma=run.method.expansion_lr,
+    )
     pde.trainer.sampler.shuffle = False
     return pde
 
@@ -103,11 +116,22 @@ def main():
     args = p.parse_args()
     warnings.simplefilter("ignore")
     data = open_data(args.data, label=args.label, attribute=[args.attribute])
-    schedule, settings = default_schedule(data.groups("train"), warmup_epochs=args.epochs // 2), replace(DEFAULTS["pixels"], channels_last=False)
+    schedule, settings = (
+        default_schedule(data.groups("train"), warmup_epochs=args.epochs // 2),
+        replace(DEFAULTS["pixels"], channels_last=False),
+    )
     method = PDE(args.epochs, schedule, 0.1)
 
     def make():
-        return prepare("small_cnn", data, method, weights=None, device="cpu", changes=dict(channels_last=False), bar=False)[0]
+        return prepare(
+            "small_cnn",
+            data,
+            method,
+            weights=None,
+            device="cpu",
+            changes=dict(channels_last=False),
+            bar=False,
+        )[0]
 
     began = make().method
     orders = [began.order(e) for e in range(args.epochs)]
@@ -116,11 +140,32 @@ def main():
         a, b = make(), make()
         other = quietly(lambda: theirs(a, orders, settings, evaluate))
         name = "training and validation" if evaluate else "training"
-        seconds[name] = dict(spuco=clocked(lambda: quietly(other.train)), ours=clocked(lambda: ours(b, evaluate)))
-        weights[name] = max(float((x - y).norm() / y.norm().clamp_min(1e-12)) for x, y in zip(a.model.state_dict().values(), b.model.state_dict().values()))
-        print(f"{name}: spuco {seconds[name]['spuco']:.1f} s, pde_nb {seconds[name]['ours']:.1f} s, {seconds[name]['spuco'] / seconds[name]['ours']:.1f}×; weights apart by {weights[name]:.1e}", flush=True)
+        seconds[name] = dict(
+            spuco=clocked(lambda: quietly(other.train)), ours=clocked(lambda: ours(b, evaluate))
+        )
+        weights[name] = max(
+            float((x - y).norm() / y.norm().clamp_min(1e-12))
+            for x, y in zip(a.model.state_dict().values(), b.model.state_dict().values())
+        )
+        print(
+            f"{name}: spuco {seconds[name]['spuco']:.1f} s, pde_nb {seconds[name]['ours']:.1f} s, {seconds[name]['spuco'] / seconds[name]['ours']:.1f}×; weights apart by {weights[name]:.1e}",
+            flush=True,
+        )
     shown = sum(map(len, orders))
-    write_json(args.out, dict(bench="spuco", data=data.name, epochs=args.epochs, shown=shown, n_val=len(data.rows("val")), threads=torch.get_num_threads(), seconds=seconds, weights_apart=weights, surroundings=surroundings()))
+    write_json(
+        args.out,
+        dict(
+            bench="spuco",
+            data=data.name,
+            epochs=args.epochs,
+            shown=shown,
+            n_val=len(data.rows("val")),
+            threads=torch.get_num_threads(),
+            seconds=seconds,
+            weights_apart=weights,
+            surroundings=surroundings(),
+        ),
+    )
 
 
 if __name__ == "__main__":

@@ -26,7 +26,17 @@ myst_heading_anchors = 4
 suppress_warnings = ["myst.header"]
 
 # The signatures are documented without the large libraries installed.
-autodoc_mock_imports = ["torch", "torchvision", "transformers", "wilds", "filelock", "safetensors", "pandas", "datasets", "PIL"]
+autodoc_mock_imports = [
+    "torch",
+    "torchvision",
+    "transformers",
+    "wilds",
+    "filelock",
+    "safetensors",
+    "pandas",
+    "datasets",
+    "PIL",
+]
 autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True, "undoc-members": False, "ignore-module-all": False}
 
@@ -63,7 +73,9 @@ def copy_mathjax(app, error):
             shutil.copyfile(_mathjax / part, target)
 
 
-_MARKDOWN = re.compile(r"(?P<tick>`+)(?P<code>.+?)(?P=tick)|\$(?P<math>[^$]+)\$|(?P<special>[*|\\]|_(?=\W|$))")
+_MARKDOWN = re.compile(
+    r"(?P<tick>`+)(?P<code>.+?)(?P=tick)|\$(?P<math>[^$]+)\$|(?P<special>[*|\\]|_(?=\W|$))"
+)
 
 
 def _as_rst(match):

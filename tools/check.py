@@ -27,7 +27,13 @@ ROOT = Path(__file__).resolve().parent.parent
 TIMES = ROOT / ".check_times.json"
 
 # Modules that a base install can import, and what importing them must not bring in.
-BASE_MODULES = ("groups", "paper", "data_model", "cnn", "theory", "expansion", "metrics", "synthetic", "claims", "phase", "data", "selection", "download", "doctor", "doctor_command")
+BASE_MODULES = (
+    *("core.arguments", "core.checks", "core.statistics", "core.files", "core.style", "core.paper"),
+    *("algorithm.groups", "algorithm.metrics", "algorithm.expansion", "algorithm.pacing"),
+    *("theory.data_model", "theory.network", "theory.dynamics", "theory.experiment", "theory.claims", "theory.phase"),
+    *("sources.data", "sources.published", "sources.download", "sources.published_check"),
+    *("training.selection", "cli.data"),
+)
 HEAVY_MODULES = ("torch", "torchvision", "transformers", "sklearn", "matplotlib.pyplot")
 
 # nbdev goes on, with a UserWarning, past a notebook that it cannot clean or export.
@@ -142,7 +148,8 @@ def test_notebook(path, flags):
         done = python(__file__, "--run-notebook", str(ROOT / NBS / path), str(report), *flags)
         if not report.exists():
             return Outcome(
-                False, f"the process ended with status {done.returncode} before the notebook did\n{said(done)}"
+                False,
+                f"the process ended with status {done.returncode} before the notebook did\n{said(done)}",
             )
         result = json.loads(report.read_text(encoding="utf-8"))
     flagged = [f"{count} {flag}" for flag, count in sorted(result["flagged"].items())]
@@ -150,7 +157,9 @@ def test_notebook(path, flags):
     skipped = tuple(result["skipped"])
     if not result["passed"]:
         cell = "\n".join(f"    {line}" for line in result["cell"].splitlines())
-        return Outcome(False, f"the cell that failed:\n\n{cell}\n\n{said(done)}" if cell else said(done), skipped, note)
+        return Outcome(
+            False, f"the cell that failed:\n\n{cell}\n\n{said(done)}" if cell else said(done), skipped, note
+        )
     if not result["ran"]:
         return Outcome(None, note=note or "no cell to run")
     return Outcome(True, "", skipped, note)
@@ -174,7 +183,8 @@ def scratch_copy(folder, *names):
 def python_files(folder):
     """The text of each Python file below `folder`, by its path there."""
     return {
-        path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.py"))
+        path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
+        for path in sorted(folder.rglob("*.py"))
     }
 
 
@@ -184,13 +194,17 @@ def check_export():
     with tempfile.TemporaryDirectory() as folder:
         copy = scratch_copy(folder, "settings.ini", "pyproject.toml", NBS, hand_written)
         done = python(
-            *NBDEV_WARNINGS, "-c", "from nbdev import doclinks; doclinks.nbdev_export.__wrapped__(procs=[])", cwd=copy
+            *NBDEV_WARNINGS,
+            "-c",
+            "from nbdev import doclinks; doclinks.nbdev_export.__wrapped__(procs=[])",
+            cwd=copy,
         )
         if done.returncode or "UserWarning" in done.stderr:
             return Outcome(False, f"the notebooks cannot be exported\n{said(done)}")
         exported, present = python_files(copy / LIB), python_files(ROOT / LIB)
         lines = [
-            f"{LIB}/{name} is not there, and a notebook exports it" for name in sorted(exported.keys() - present.keys())
+            f"{LIB}/{name} is not there, and a notebook exports it"
+            for name in sorted(exported.keys() - present.keys())
         ]
         lines += [
             f"{LIB}/{name} is stale: no notebook exports it; delete it"
@@ -198,7 +212,9 @@ def check_export():
         ]
         shared = sorted(exported.keys() & present.keys())
         lines += [
-            f"{LIB}/{name} differs from what its notebook exports" for name in shared if exported[name] != present[name]
+            f"{LIB}/{name} differs from what its notebook exports"
+            for name in shared
+            if exported[name] != present[name]
         ]
         if (copy / "pyproject.toml").read_text(encoding="utf-8") != read_or_empty(ROOT / "pyproject.toml"):
             lines.append("pyproject.toml differs from what nbdev_export writes")
@@ -214,12 +230,20 @@ def check_clean():
     """Cleaning the notebooks changes nothing."""
     with tempfile.TemporaryDirectory() as folder:
         copy = scratch_copy(folder, "settings.ini", NBS)
-        done = python(*NBDEV_WARNINGS, "-c", "from nbdev import clean; clean.nbdev_clean.__wrapped__()", cwd=copy)
+        done = python(
+            *NBDEV_WARNINGS, "-c", "from nbdev import clean; clean.nbdev_clean.__wrapped__()", cwd=copy
+        )
         if done.returncode or "UserWarning" in done.stderr:
             return Outcome(False, f"the notebooks cannot be cleaned\n{said(done)}")
-        unclean = [path for path in notebooks() if read_or_empty(copy / NBS / path) != read_or_empty(ROOT / NBS / path)]
+        unclean = [
+            path
+            for path in notebooks()
+            if read_or_empty(copy / NBS / path) != read_or_empty(ROOT / NBS / path)
+        ]
     lines = [f"{NBS}/{path.as_posix()} is not clean" for path in unclean]
-    return Outcome(not lines, "\n".join([*lines, "run `nbdev_clean` and commit what it changes"]) if lines else "")
+    return Outcome(
+        not lines, "\n".join([*lines, "run `nbdev_clean` and commit what it changes"]) if lines else ""
+    )
 
 
 def check_lint():
@@ -242,9 +266,7 @@ def check_lint():
     done = python(*command, *places)
     if done.returncode == 0:
         return Outcome(True)
-    remedy = (
-        "For a shape of one word, put a space before it, as in Float[Array, ' n']: ruff takes 'n' alone for a name."
-    )
+    remedy = "For a shape of one word, put a space before it, as in Float[Array, ' n']: ruff takes 'n' alone for a name."
     return Outcome(False, said(done) + (f"\n{remedy}" if "F821" in done.stdout else ""))
 
 
@@ -264,9 +286,9 @@ def exporting_notebooks():
 
 
 def number(path):
-    """The number that a notebook's name starts with; None where it has none."""
-    found = re.match(r"\d+", path.name)
-    return int(found[0]) if found else None
+    """The numbers that a notebook's folder and name start with, as a tuple; None where one has none."""
+    found = [re.match(r"\d+", part) for part in path.parts]
+    return tuple(int(match[0]) for match in found) if all(found) else None
 
 
 def imported_modules(source, package):
@@ -275,7 +297,9 @@ def imported_modules(source, package):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            base = ".".join(package.split(".")[: len(package.split(".")) + 1 - node.level]) if node.level else ""
+            base = (
+                ".".join(package.split(".")[: len(package.split(".")) + 1 - node.level]) if node.level else ""
+            )
             base = ".".join(filter(None, [base, node.module]))
             names = [f"{base}.{alias.name}" for alias in node.names]
         else:
@@ -286,11 +310,13 @@ def imported_modules(source, package):
 def owner(name, modules):
     """The module that the dotted `name`, a module or something in one, belongs to; None where there is none."""
     parts = name.split(".")
-    return next((known for end in range(len(parts), 0, -1) if (known := ".".join(parts[:end])) in modules), None)
+    return next(
+        (known for end in range(len(parts), 0, -1) if (known := ".".join(parts[:end])) in modules), None
+    )
 
 
 def check_imports():
-    """A numbered notebook's module imports only modules of lower-numbered notebooks."""
+    """A numbered notebook's module imports only modules of notebooks before it: by folder, then by number."""
     modules, lines = exporting_notebooks(), []
     numbered = {module: number(path) for module, path in modules.items()}
     for module, path in sorted(modules.items()):
@@ -305,11 +331,9 @@ def check_imports():
                     lines.append(f"{place} imports {LIB}.{name}, which no notebook exports")
             elif other != module and (numbered[other] is None or numbered[other] >= numbered[module]):
                 lines.append(
-                    f"{place} ({path.name}) imports {LIB}.{other}, of the later notebook {modules[other].name}"
+                    f"{place} ({path.as_posix()}) imports {LIB}.{other}, of the later {modules[other].as_posix()}"
                 )
-    remedy = (
-        "a notebook imports only from lower-numbered ones: move the code down, or give the notebook a higher number"
-    )
+    remedy = "a notebook imports only from those before it: move the code down, or give the notebook a higher number"
     return Outcome(not lines, "\n".join([*lines, remedy]) if lines else "")
 
 
@@ -322,14 +346,14 @@ def check_readme():
 def check_import():
     """The modules of the base install import without the large libraries."""
     names = [LIB, *(f"{LIB}.{module}" for module in BASE_MODULES)]
-    code = f"import sys, {', '.join(names)}\nprint(*(name for name in {HEAVY_MODULES!r} if name in sys.modules))"
+    code = (
+        f"import sys, {', '.join(names)}\nprint(*(name for name in {HEAVY_MODULES!r} if name in sys.modules))"
+    )
     done = python("-c", code)
     if done.returncode:
         return Outcome(False, said(done))
     heavy = done.stdout.split()
-    advice = (
-        "import it inside the function that needs it; `python -X importtime -c 'import ...'` shows where it comes from"
-    )
+    advice = "import it inside the function that needs it; `python -X importtime -c 'import ...'` shows where it comes from"
     lines = [f"importing {', '.join(BASE_MODULES)} brings in {', '.join(heavy)}", advice]
     return Outcome(not heavy, "\n".join(lines) if heavy else "")
 
@@ -341,7 +365,9 @@ def write_small_raw(folder):
     person = "39, ?, 77516, Bachelors, 13, Never-married, Sales, Husband, White, {}, 0, 0, 40, Cuba, {}{}\n"
     groups = [(sex, income) for sex in ("Female", "Male") for income in ("<=50K", ">50K")]
     (folder / "adult.data").write_text("".join(10 * [person.format(*group, "") for group in groups]) + "\n")
-    (folder / "adult.test").write_text("|a remark\n" + "".join(2 * [person.format(*group, ".") for group in groups]))
+    (folder / "adult.test").write_text(
+        "|a remark\n" + "".join(2 * [person.format(*group, ".") for group in groups])
+    )
     pairs = [("Some bird isn't seen", "CONTRADICTION"), ('"A knot', "CONTRADICTION"), ("None", "NEUTRAL")]
     lines = ["pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"]
     lines += [f"{i}\tA bird\t{pair[0]}\t3\t{pair[1]}\n" for i, pair in enumerate(10 * pairs)]
@@ -402,7 +428,9 @@ def check_prepare():
             more = ["--agree", "0.9"] if command == "coloured_mnist" else []
             done = python("tools/prepare.py", command, "--raw", name, "--out", str(folder / out), *more)
             if done.returncode or "warning: " not in done.stderr:
-                return Outcome(False, f"{command} failed, or took small files for the real ones\n{said(done)}")
+                return Outcome(
+                    False, f"{command} failed, or took small files for the real ones\n{said(done)}"
+                )
         got = prepared_counts(folder)
         lines = [f"{key}: {got[key]}, not {wanted}" for key, wanted in PREPARED.items() if got[key] != wanted]
         (folder / "adult.test").unlink()
@@ -428,7 +456,9 @@ CHECKS = {
 
 def all_tests(flags):
     """Every test by its name: a notebook's path below nbs/ without suffix, or a check's name."""
-    tests = {path.with_suffix("").as_posix(): lambda path=path: test_notebook(path, flags) for path in notebooks()}
+    tests = {
+        path.with_suffix("").as_posix(): lambda path=path: test_notebook(path, flags) for path in notebooks()
+    }
     return {**tests, **CHECKS}
 
 
@@ -499,15 +529,25 @@ def summary(outcomes):
         for word, value in (("passed", True), ("failed", False))
     }
     skipped = sum(len(outcome.skipped) for outcome in outcomes.values())
-    line = f"{counts['passed']} passed, {counts['failed']} failed" + (f", {skipped} skipped" if skipped else "")
+    line = f"{counts['passed']} passed, {counts['failed']} failed" + (
+        f", {skipped} skipped" if skipped else ""
+    )
     return line, counts["failed"] == 0 and counts["passed"] > 0
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", help="notebooks and checks to run, by name or a part of it (default: all)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument(
-        "--flags", nargs="+", default=[], metavar="FLAG", help="also run cells with these flags: slow, data, gpu"
+        "names", nargs="*", help="notebooks and checks to run, by name or a part of it (default: all)"
+    )
+    parser.add_argument(
+        "--flags",
+        nargs="+",
+        default=[],
+        metavar="FLAG",
+        help="also run cells with these flags: slow, data, gpu",
     )
     parser.add_argument(
         "-j", "--jobs", type=int, default=min(2, os.cpu_count() or 1), help="processes at a time (default: 2)"

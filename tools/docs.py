@@ -13,9 +13,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import nbformat
-from sphinx.cmd.build import build_main
-
 from nbtext import from_root, reader_notebook
+from sphinx.cmd.build import build_main
 
 ROOT = Path(__file__).resolve().parent.parent
 NBS = ROOT / "nbs"
@@ -65,9 +64,12 @@ def contents(paths):
 
 def reference(lib):
     """The page that documents every module of the library, in the order of the notebooks that export them."""
-    exported = [(match[1], path.stem) for path in (ROOT / lib).glob("*.py") if (match := source_notebook(path))]
+    exported = [
+        (match[1], path.stem) for path in (ROOT / lib).glob("*.py") if (match := source_notebook(path))
+    ]
     sections = [
-        f"## {module}\n\n```{{eval-rst}}\n.. automodule:: {lib}.{module}\n```" for _, module in sorted(exported)
+        f"## {module}\n\n```{{eval-rst}}\n.. automodule:: {lib}.{module}\n```"
+        for _, module in sorted(exported)
     ]
     return "\n\n".join(["# Reference", *sections]) + "\n"
 
@@ -116,13 +118,18 @@ def add_alternatives(notebook, texts):
                 data["text/markdown"] = keep_together("".join(data["text/markdown"]))
             if "text/html" in data:
                 named = f'<img alt="{html.escape(text)}"'
-                data["text/html"] = re.sub(r"<img(?![^>]*\balt=)", lambda _: named, "".join(data["text/html"]))
+                data["text/html"] = re.sub(
+                    r"<img(?![^>]*\balt=)", lambda _: named, "".join(data["text/html"])
+                )
 
 
 class Page(HTMLParser):
     """What is wrong with a page of the site: pictures without a text, and what would be loaded from elsewhere."""
 
-    LOADED = {**dict.fromkeys(("script", "img", "iframe", "source", "video", "audio"), "src"), "object": "data"}
+    LOADED = {
+        **dict.fromkeys(("script", "img", "iframe", "source", "video", "audio"), "src"),
+        "object": "data",
+    }
 
     def __init__(self, text):
         super().__init__()

@@ -24,22 +24,22 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 
-from pde_nb.auto import AutoPDE, BalancedPDE
-from pde_nb.compare import Contender, contend, word
-from pde_nb.contest import TWO_NETWORKS, two_networks
-from pde_nb.data import Data
-from pde_nb.expansion import Schedule
-from pde_nb.group_dro import GroupDRO
-from pde_nb.groups import balanced_counts
-from pde_nb.methods import Method
-from pde_nb.pacing import Pace
-from pde_nb.pde import PDE
-from pde_nb.records import surroundings, write_json
-from pde_nb.reweighting import Resampling
-from pde_nb.subsample import Subsample
-from pde_nb.synthetic import PRESETS as SYNTHETIC
-from pde_nb.synthetic_auto import auto_figures, auto_record
-from pde_nb.train_commands import open_data
+from pde_nb.algorithm.expansion import Schedule
+from pde_nb.algorithm.groups import balanced_counts
+from pde_nb.algorithm.pacing import Pace
+from pde_nb.analysis.comparison import Contender, contend, word
+from pde_nb.cli.train import open_data
+from pde_nb.core.files import surroundings, write_json
+from pde_nb.methods.base import Method
+from pde_nb.methods.group_dro import GroupDRO
+from pde_nb.methods.pde import PDE
+from pde_nb.methods.pde_auto import AutoPDE, BalancedPDE
+from pde_nb.methods.reweighting import Resampling
+from pde_nb.methods.subsample import Subsample
+from pde_nb.report.contest import TWO_NETWORKS, two_networks
+from pde_nb.sources.data import Data
+from pde_nb.theory.experiment import PRESETS as SYNTHETIC
+from pde_nb.theory.experiment_auto import auto_figures, auto_record
 
 
 @dataclass
@@ -50,8 +50,12 @@ class Task:
     passes: int  # budget: training examples shown, in units of the training set
     lrs: tuple  # tried on the first seed
     hand: PDE  # the schedule set by hand
-    capped: Schedule | None = None  # set by hand, from as many examples of a group as the schedule that sets itself begins with
-    most_epochs: int = 10_000  # of Subsample: where its set is tiny, the budget would be spent on evaluating it
+    capped: Schedule | None = (
+        None  # set by hand, from as many examples of a group as the schedule that sets itself begins with
+    )
+    most_epochs: int = (
+        10_000  # of Subsample: where its set is tiny, the budget would be spent on evaluating it
+    )
     model: str | None = None
     weights: str | None = None  # a file below the root
     inputs: dict = field(default_factory=dict)
@@ -60,17 +64,47 @@ class Task:
 
 TASKS = {
     "waterbirds": Task(
-        dict(data="waterbirds"), 2, (1e-3, 3e-3), PDE(None, Schedule(18, 30, 2, n_expansions=7), 0.3),
-        model="mobilenet_v2", weights="mobilenet_v2.safetensors", inputs=dict(size=128), settings=dict(channels_last=True, weight_decay=1e-3, batch_size=64)),
+        dict(data="waterbirds"),
+        2,
+        (1e-3, 3e-3),
+        PDE(None, Schedule(18, 30, 2, n_expansions=7), 0.3),
+        model="mobilenet_v2",
+        weights="mobilenet_v2.safetensors",
+        inputs=dict(size=128),
+        settings=dict(channels_last=True, weight_decay=1e-3, batch_size=64),
+    ),
     "waterbirds_features": Task(
-        dict(data="waterbirds_features.npz", label="y", attribute=["place"]), 20, (1e-3, 1e-2), PDE(None, Schedule(60, 22, 4, n_expansions=33), 0.3)),
+        dict(data="waterbirds_features.npz", label="y", attribute=["place"]),
+        20,
+        (1e-3, 1e-2),
+        PDE(None, Schedule(60, 22, 4, n_expansions=33), 0.3),
+    ),
     "sick": Task(
-        dict(data="sick.csv", label="contradiction", attribute=["negation"], text=["sentence_A", "sentence_B"]), 2, (5e-5, 1e-4),
-        PDE(None, Schedule(15, 20, 2, n_expansions=7), 0.3), model="minilm", settings=dict(batch_size=32, bf16=True, eval_batch=64)),
-    "adult": Task(dict(data="adult.csv", label="income", attribute=["sex"]), 20, (1e-3, 1e-2), PDE(None, Schedule(20, 470, 4, n_expansions=10), 0.3)),
+        dict(
+            data="sick.csv", label="contradiction", attribute=["negation"], text=["sentence_A", "sentence_B"]
+        ),
+        2,
+        (5e-5, 1e-4),
+        PDE(None, Schedule(15, 20, 2, n_expansions=7), 0.3),
+        model="minilm",
+        settings=dict(batch_size=32, bf16=True, eval_batch=64),
+    ),
+    "adult": Task(
+        dict(data="adult.csv", label="income", attribute=["sex"]),
+        20,
+        (1e-3, 1e-2),
+        PDE(None, Schedule(20, 470, 4, n_expansions=10), 0.3),
+    ),
     "coloured_mnist": Task(
-        dict(data="coloured_mnist.npz", label="y", attribute=["colour"]), 2, (1e-2, 3e-2),
-        PDE(None, Schedule(40, 100, 2, n_expansions=20), 0.3), Schedule(60, 200, 2, n_expansions=12, warmup_cap=16), 150, model="small_cnn", settings=dict(channels_last=True)),
+        dict(data="coloured_mnist.npz", label="y", attribute=["colour"]),
+        2,
+        (1e-2, 3e-2),
+        PDE(None, Schedule(40, 100, 2, n_expansions=20), 0.3),
+        Schedule(60, 200, 2, n_expansions=12, warmup_cap=16),
+        150,
+        model="small_cnn",
+        settings=dict(channels_last=True),
+    ),
 }
 
 
@@ -78,8 +112,13 @@ def contenders(task: Task, data: Data) -> dict:
     """The methods, each within the budget of examples."""
     groups = data.groups("train")
     once = int(balanced_counts(groups.counts, None, "skip").sum())
-    methods = dict(erm=Method(task.passes), subsample=Subsample(min(task.most_epochs, task.passes * len(groups) // once), empty="skip"), resampling=Resampling(task.passes),
-                   group_dro=GroupDRO(task.passes), pde_hand=task.hand)
+    methods = dict(
+        erm=Method(task.passes),
+        subsample=Subsample(min(task.most_epochs, task.passes * len(groups) // once), empty="skip"),
+        resampling=Resampling(task.passes),
+        group_dro=GroupDRO(task.passes),
+        pde_hand=task.hand,
+    )
     methods |= {name: two_networks(name, task.passes) for name in TWO_NETWORKS}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -87,11 +126,20 @@ def contenders(task: Task, data: Data) -> dict:
     methods |= dict(pde_auto=AutoPDE(most), pde_balanced=BalancedPDE(most), pde_auto_free=AutoPDE())
     if task.capped:
         methods |= dict(pde_hand_capped=PDE(None, task.capped, task.hand.expansion_lr))
-    return {name: Contender(m, tuple(dict(lr=lr) for lr in task.lrs), task.settings) for name, m in methods.items()}
+    return {
+        name: Contender(m, tuple(dict(lr=lr) for lr in task.lrs), task.settings)
+        for name, m in methods.items()
+    }
 
 
-VARIATIONS = ({}, *(dict(rounds=v) for v in (6, 8, 24)), *(dict(waits=v) for v in (0.0, 0.5)), *(dict(growth=v) for v in (1.5, 4.0)),
-              *(dict(slower=v) for v in (0.1, 1.0)), *(dict(tries=v) for v in (1, 3)))
+VARIATIONS = (
+    {},
+    *(dict(rounds=v) for v in (6, 8, 24)),
+    *(dict(waits=v) for v in (0.0, 0.5)),
+    *(dict(growth=v) for v in (1.5, 4.0)),
+    *(dict(slower=v) for v in (0.1, 1.0)),
+    *(dict(tries=v) for v in (1, 3)),
+)
 
 
 def opened(task: Task, root: Path) -> Data:
@@ -109,9 +157,17 @@ def run_task(name: str, args):
     for method in args.methods or known:
         if method not in known:
             sys.exit(f"--methods {method}: there are {', '.join(known)}.")
-        contend(method, known[method], data, range(args.seeds), args.out / name, say=say, model=task.model,
-                weights=str(args.root / task.weights) if task.weights else "pretrained",
-                inputs=dict(task.inputs, **({"cache": args.cache} if args.cache else {})))
+        contend(
+            method,
+            known[method],
+            data,
+            range(args.seeds),
+            args.out / name,
+            say=say,
+            model=task.model,
+            weights=str(args.root / task.weights) if task.weights else "pretrained",
+            inputs=dict(task.inputs, **({"cache": args.cache} if args.cache else {})),
+        )
 
 
 def run_sensitivity(args):
@@ -120,7 +176,14 @@ def run_sensitivity(args):
         data = opened(TASKS[name], args.root)
         chosen = json.loads((args.out / name / "pde_auto.json").read_text())["chosen"]
         for change in VARIATIONS:
-            contend(word(change), Contender(AutoPDE(**change), ({},), {**TASKS[name].settings, **chosen}), data, range(args.seeds), args.out / "sensitivity" / name, say=say)
+            contend(
+                word(change),
+                Contender(AutoPDE(**change), ({},), {**TASKS[name].settings, **chosen}),
+                data,
+                range(args.seeds),
+                args.out / "sensitivity" / name,
+                say=say,
+            )
 
 
 def run_rates(args):
@@ -130,7 +193,14 @@ def run_rates(args):
     known = contenders(TASKS[name], data)
     for method, lr in product(("pde_auto", "pde_balanced", "pde_hand"), TASKS[name].lrs):
         tried = (dict(lr=lr),)
-        contend(f"{method},{word(tried[0])}", Contender(known[method].method, tried, TASKS[name].settings), data, range(args.seeds), args.out / "rates" / name, say=say)
+        contend(
+            f"{method},{word(tried[0])}",
+            Contender(known[method].method, tried, TASKS[name].settings),
+            data,
+            range(args.seeds),
+            args.out / "rates" / name,
+            say=say,
+        )
 
 
 def run_upweights(args):
@@ -140,7 +210,14 @@ def run_upweights(args):
         data, tried = opened(task, args.root), tuple(dict(lr=lr) for lr in task.lrs)
         for weight in (2, 5):
             method = replace(two_networks("jtt", task.passes), upweight=weight)
-            contend(word(dict(upweight=weight)), Contender(method, tried, task.settings), data, range(args.seeds), args.out / "upweight" / name, say=say)
+            contend(
+                word(dict(upweight=weight)),
+                Contender(method, tried, task.settings),
+                data,
+                range(args.seeds),
+                args.out / "upweight" / name,
+                say=say,
+            )
 
 
 def run_synthetic(args):
@@ -148,11 +225,24 @@ def run_synthetic(args):
     start, seeds, rows = time.monotonic(), range(args.seeds), []
     for preset, case, seed in product(("released", "paper"), (1, 2), seeds):
         rows.append(auto_record(SYNTHETIC[preset], case, seed))
-        say(f"{preset} case {case} seed {seed}: {rows[-1]['auto']['worst_group']:.1f} without a schedule, {rows[-1]['hand']['worst_group']:.1f} with it")
+        say(
+            f"{preset} case {case} seed {seed}: {rows[-1]['auto']['worst_group']:.1f} without a schedule, {rows[-1]['hand']['worst_group']:.1f} with it"
+        )
     varied = [
-        dict(change=change, case=case, seed=seed, **auto_figures(SYNTHETIC["released"], case, seed, Pace(**change))) for case, change, seed in product((1, 2), VARIATIONS, seeds)
+        dict(
+            change=change,
+            case=case,
+            seed=seed,
+            **auto_figures(SYNTHETIC["released"], case, seed, Pace(**change)),
+        )
+        for case, change, seed in product((1, 2), VARIATIONS, seeds)
     ]
-    write_json(args.out / "synthetic.json", dict(surroundings=surroundings(), seconds=round(time.monotonic() - start, 1), rows=rows, varied=varied))
+    write_json(
+        args.out / "synthetic.json",
+        dict(
+            surroundings=surroundings(), seconds=round(time.monotonic() - start, 1), rows=rows, varied=varied
+        ),
+    )
 
 
 def say(text):

@@ -47,12 +47,25 @@ def as_text(value):
 
 def run(code, *args, folder):
     """Run Python code of this checkout in a fresh process of one thread; its standard output."""
-    env = {**os.environ, **ONE_THREAD, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1", "PYTHONWARNINGS": "ignore"}
+    env = {
+        **os.environ,
+        **ONE_THREAD,
+        "PYTHONPATH": str(ROOT),
+        "HF_HUB_OFFLINE": "1",
+        "PYTHONWARNINGS": "ignore",
+    }
     done = subprocess.run(
-        [sys.executable, "-c", code, *args], cwd=folder, env=env, capture_output=True, text=True, encoding="utf-8"
+        [sys.executable, "-c", code, *args],
+        cwd=folder,
+        env=env,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
     )
     if done.returncode:
-        raise SystemExit(f"{' '.join(args)} ended with status {done.returncode}:\n{done.stdout}\n{done.stderr}")
+        raise SystemExit(
+            f"{' '.join(args)} ended with status {done.returncode}:\n{done.stdout}\n{done.stderr}"
+        )
     return done.stdout
 
 
@@ -143,8 +156,8 @@ try:
     from pde_nb.algorithm.expansion import Schedule, expansion_plan
     from pde_nb.algorithm.groups import make_groups
 except ImportError:
-    from pde_nb.expansion import Schedule, expansion_plan
-    from pde_nb.groups import make_groups
+    from pde_nb.algorithm.expansion import Schedule, expansion_plan
+    from pde_nb.algorithm.groups import make_groups
 warnings.simplefilter('ignore')
 rng = np.random.default_rng(11)
 y = rng.integers(2, size=3000)
@@ -202,14 +215,21 @@ def texts(name, *settings):
 def synthetic(folder):
     command("pde_synthetic", *"--seeds 2 --no-figures --jobs 2 --out synthetic".split(), folder=folder)
     rows = json.loads((folder / "synthetic" / "record.json").read_text(encoding="utf-8"))["rows"]
-    return {"counts": digest(as_text([[row["method"], row["seed"], row["counts"], row["warmup"]] for row in rows]))}
+    return {
+        "counts": digest(
+            as_text([[row["method"], row["seed"], row["counts"], row["warmup"]] for row in rows])
+        )
+    }
 
 
 def theory(folder):
     command("pde_theory", "--json", "theory.json", "--jobs", "2", folder=folder)
     claims = json.loads((folder / "theory.json").read_text(encoding="utf-8"))["claims"]
     kept = [{key: value for key, value in claim.items() if key != "seconds"} for claim in claims]
-    return {"claims": digest(as_text(kept)), "verdicts": digest(as_text([claim["verdict"] for claim in claims]))}
+    return {
+        "claims": digest(as_text(kept)),
+        "verdicts": digest(as_text([claim["verdict"] for claim in claims])),
+    }
 
 
 def plans(folder):
@@ -238,7 +258,9 @@ def measured(names):
         found = {}
         for case in names:
             found[case] = CASES[case](Path(name))
-            print(f"{case:<24} {'  '.join(f'{key} {value}' for key, value in found[case].items())}", flush=True)
+            print(
+                f"{case:<24} {'  '.join(f'{key} {value}' for key, value in found[case].items())}", flush=True
+            )
     return found
 
 
@@ -254,8 +276,12 @@ def differences(before, after):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("action", choices=("write", "check"), help="write the values, or compare with written ones")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "action", choices=("write", "check"), help="write the values, or compare with written ones"
+    )
     parser.add_argument("file", type=Path, help="JSON file of the values")
     parser.add_argument("--only", nargs="+", metavar="NAME", choices=tuple(CASES), help="some of the cases")
     options = parser.parse_args()

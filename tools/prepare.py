@@ -38,7 +38,9 @@ def raw_file(folder, names, source, sha256=None):
     if path is None:
         raise RawError(f"{folder} has no file {' or '.join(names)}; it is part of {source}: place it there.")
     if sha256 and hashlib.sha256(path.read_bytes()).hexdigest() != sha256:
-        warn(f"{path.name} is not the file that is known here (its SHA-256 differs); compare the counts below.")
+        warn(
+            f"{path.name} is not the file that is known here (its SHA-256 differs); compare the counts below."
+        )
     return path
 
 
@@ -125,7 +127,9 @@ def adult_rows(folder, name):
             continue
         fields[-1] = fields[-1].rstrip(".")
         if len(fields) != len(ADULT_COLUMNS) or fields[-1] not in ("<=50K", ">50K"):
-            raise RawError(f"{name}, line {number}: not the 15 fields of a person with an income; get the file again.")
+            raise RawError(
+                f"{name}, line {number}: not the 15 fields of a person with an income; get the file again."
+            )
         rows.append(fields)
     return rows
 
@@ -149,7 +153,9 @@ SICK_SHA256 = {
     "SICK_test_annotated.txt": "2b8aa806658d6fc23c6824c83776c2d4fee7556000817b5ec0f982861413b7d0",
 }
 SICK_VALIDATION = 0.3  # more than the official trial set, which has ten contradictions without a negation
-NEGATION = re.compile(r"\b(no|not|nobody|nothing|never|none|nowhere|neither|nor|without|cannot)\b|n't", re.IGNORECASE)
+NEGATION = re.compile(
+    r"\b(no|not|nobody|nothing|never|none|nowhere|neither|nor|without|cannot)\b|n't", re.IGNORECASE
+)
 
 
 def sick_rows(folder, name):
@@ -164,7 +170,9 @@ def sick_rows(folder, name):
     for row in table:
         first, second, judgement = (row[column] for column in wanted)
         negated = NEGATION.search(first) or NEGATION.search(second)
-        rows.append([first, second, "yes" if judgement == "CONTRADICTION" else "no", "yes" if negated else "no"])
+        rows.append(
+            [first, second, "yes" if judgement == "CONTRADICTION" else "no", "yes" if negated else "no"]
+        )
     return rows
 
 
@@ -217,9 +225,13 @@ def colour_digits(x, y, agree, rng):
     """
     x, y = np.asarray(x), np.asarray(y).astype(np.int64)
     if x.ndim != 3 or x.dtype != np.uint8 or y.shape != x.shape[:1]:
-        raise ValueError(f"x is {x.dtype} {x.shape} and y {y.shape}; give 8-bit digits (n, h, w) and one class each.")
+        raise ValueError(
+            f"x is {x.dtype} {x.shape} and y {y.shape}; give 8-bit digits (n, h, w) and one class each."
+        )
     if y.size and not 0 <= y.min() <= y.max() < len(COLOURS):
-        raise ValueError(f"classes from {y.min()} to {y.max()}; there are {len(COLOURS)} colours, for 0 to 9.")
+        raise ValueError(
+            f"classes from {y.min()} to {y.max()}; there are {len(COLOURS)} colours, for 0 to 9."
+        )
     if not 0 <= agree <= 1:
         raise ValueError(f"agree={agree}; give a probability, from 0 to 1.")
     other = (y + rng.integers(1, len(COLOURS), len(y))) % len(COLOURS)
@@ -260,7 +272,9 @@ def mnist_arrays(folder):
 def coloured_mnist(options):
     """Ten classes and ten colours: the colour goes with the class in training only."""
     x_train, y_train, x_test, y_test = mnist_arrays(options.raw)
-    split = np.concatenate([carve(y_train, MNIST_VALIDATION, options.seed), np.full(len(y_test), 2)]).astype(np.int8)
+    split = np.concatenate([carve(y_train, MNIST_VALIDATION, options.seed), np.full(len(y_test), 2)]).astype(
+        np.int8
+    )
     x, y = np.concatenate([x_train, x_test]), np.concatenate([y_train, y_test]).astype(np.int64)
     pictures, colour = np.empty((len(y), 3, *x.shape[1:]), np.uint8), np.empty(len(y), np.int64)
     for code, agree in enumerate((options.agree, 1 / len(COLOURS), 1 / len(COLOURS))):
@@ -285,19 +299,23 @@ def waterbirds_features(options):
     """Pooled features of an ImageNet MobileNetV2 for all pictures of Waterbirds."""
     import torch
 
-    from pde_nb.data import read_waterbirds
-    from pde_nb.inputs import make_source
-    from pde_nb.models import embeddings, make_model
+    from pde_nb.networks.models import embeddings, make_model
+    from pde_nb.sources.inputs import make_source
+    from pde_nb.sources.published import read_waterbirds
 
     try:
         data = read_waterbirds(options.raw)
         source = make_source(data, size=options.size, device="cpu")
-        model = make_model("mobilenet_v2", n_classes=1000, kind="pictures", shape=source.shape, weights=str(options.weights))
+        model = make_model(
+            "mobilenet_v2", n_classes=1000, kind="pictures", shape=source.shape, weights=str(options.weights)
+        )
     except ValueError as error:
         raise RawError(str(error)) from None
     features = embeddings(model.eval())
     with torch.no_grad():
-        parts = [features(source.batch(np.arange(at, min(at + 64, len(data))))) for at in range(0, len(data), 64)]
+        parts = [
+            features(source.batch(np.arange(at, min(at + 64, len(data))))) for at in range(0, len(data), 64)
+        ]
     x = torch.cat(parts).numpy().astype(np.float32)
     file = io.BytesIO()
     np.savez(file, x=x, y=data.y, place=np.asarray(data.attributes["place"]), split=data.split)
@@ -309,27 +327,39 @@ def waterbirds_features(options):
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     for name, function in (("adult", adult), ("sick", sick), ("coloured_mnist", coloured_mnist)):
         command = commands.add_parser(name, help=function.__doc__, description=function.__doc__)
         command.set_defaults(function=function)
-        command.add_argument("--raw", type=Path, required=True, metavar="FOLDER", help="where the raw files are")
+        command.add_argument(
+            "--raw", type=Path, required=True, metavar="FOLDER", help="where the raw files are"
+        )
         command.add_argument("--out", type=Path, required=True, metavar="FILE", help="the file to write")
         command.add_argument("--seed", type=int, default=0, help="of all that is drawn (default: 0)")
     share = "how often a training digit has its class's colour (default: 0.99)"
     command.add_argument("--agree", type=numbered, default=0.99, help=share)
     name = "waterbirds_features"
-    command = commands.add_parser(name, help=waterbirds_features.__doc__, description=waterbirds_features.__doc__)
+    command = commands.add_parser(
+        name, help=waterbirds_features.__doc__, description=waterbirds_features.__doc__
+    )
     command.set_defaults(function=waterbirds_features, seed=0)
-    command.add_argument("--raw", type=Path, required=True, metavar="FOLDER", help="holds the official folder")
+    command.add_argument(
+        "--raw", type=Path, required=True, metavar="FOLDER", help="holds the official folder"
+    )
     command.add_argument("--out", type=Path, required=True, metavar="FILE", help="the file to write")
-    command.add_argument("--weights", type=Path, required=True, metavar="FILE", help="of the network, .safetensors or .pth")
+    command.add_argument(
+        "--weights", type=Path, required=True, metavar="FILE", help="of the network, .safetensors or .pth"
+    )
     command.add_argument("--size", type=int, default=224, help="pixels of a picture side (default: 224)")
     options = parser.parse_args(arguments)
     suffix = ".csv" if options.command in ("adult", "sick") else ".npz"
     if options.out.suffix != suffix:
-        parser.error(f"--out {options.out}: {options.command} writes a {suffix} file; give a name that ends so")
+        parser.error(
+            f"--out {options.out}: {options.command} writes a {suffix} file; give a name that ends so"
+        )
     if options.seed < 0:
         parser.error(f"--seed {options.seed}: give 0 or larger")
     try:

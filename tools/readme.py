@@ -9,9 +9,8 @@ from pathlib import Path
 
 from jinja2 import DictLoader
 from nbconvert import MarkdownExporter
-from traitlets.config import Config
-
 from nbtext import from_root, reader_notebook
+from traitlets.config import Config
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOK = "nbs/index.ipynb"
@@ -92,7 +91,11 @@ def differences(wanted, present):
     said = {path: "missing" for path in wanted.keys() - present.keys()}
     said.update({path: "left over" for path in present.keys() - wanted.keys()})
     said.update(
-        {path: "stale" for path in wanted.keys() & present.keys() if wanted[path] != unix_lines(path, present[path])}
+        {
+            path: "stale"
+            for path in wanted.keys() & present.keys()
+            if wanted[path] != unix_lines(path, present[path])
+        }
     )
     return [f"{path} is {word}" for path, word in sorted(said.items())]
 

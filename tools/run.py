@@ -32,7 +32,19 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 INPUTS = ("settings.ini", "setup.py", "pyproject.toml", "constraints.txt")
 OLDEST = (3, 10)
-EXTRAS = {"train": ("train",), "eval": ("train",), "data": ("train",), "diagnose": ("train",), "report": ("train",), "reproduce": ("train",), "synthetic": (), "theory": (), "phase": (), "bench": ("train",), "test": ("dev",)}
+EXTRAS = {
+    "train": ("train",),
+    "eval": ("train",),
+    "data": ("train",),
+    "diagnose": ("train",),
+    "report": ("train",),
+    "reproduce": ("train",),
+    "synthetic": (),
+    "theory": (),
+    "phase": (),
+    "bench": ("train",),
+    "test": ("dev",),
+}
 
 
 class SetupError(Exception):
@@ -114,7 +126,21 @@ def is_ready(venv, stamp, wanted):
     """Whether `venv` holds what is wanted, more extras included."""
     same = all(stamp.get(key) == wanted[key] for key in ("state", "python", "root", "inputs"))
     complete = set(wanted["extras"]) <= set(stamp.get("extras", ()))
-    programs = all(venv_program(venv, name).exists() for name in ("python", "pde_synthetic", "pde_theory", "pde_phase", "pde_train", "pde_eval", "pde_diagnose", "pde_data", "pde_report", "pde_reproduce"))
+    programs = all(
+        venv_program(venv, name).exists()
+        for name in (
+            "python",
+            "pde_synthetic",
+            "pde_theory",
+            "pde_phase",
+            "pde_train",
+            "pde_eval",
+            "pde_diagnose",
+            "pde_data",
+            "pde_report",
+            "pde_reproduce",
+        )
+    )
     return same and complete and programs
 
 
@@ -161,7 +187,9 @@ def remove_unusable(venv, stamp):
                 "Delete it, run with its Python, or name another place in PDE_VENV."
             )
     elif not (ours or (venv / "pyvenv.cfg").is_file() or not holds_files(venv)):
-        raise SetupError(f"{venv} is a folder of files and no virtual environment: name another place in PDE_VENV")
+        raise SetupError(
+            f"{venv} is a folder of files and no virtual environment: name another place in PDE_VENV"
+        )
     inside = Path(sys.prefix).resolve() == venv.resolve()
     if inside:
         raise SetupError(
@@ -178,7 +206,9 @@ def make_environment(venv):
         write_stamp(venv, state="installing", made=True)
         call([sys.executable, "-m", "venv", str(venv)], "the environment could not be made")
     if not has_pip(venv):
-        failure = f"{venv} has no working pip and could not be given one; delete the folder and run this again"
+        failure = (
+            f"{venv} has no working pip and could not be given one; delete the folder and run this again"
+        )
         call([str(venv_program(venv, "python")), "-m", "ensurepip", "--upgrade", "--default-pip"], failure)
         if not has_pip(venv):
             raise SetupError(failure)
@@ -188,7 +218,9 @@ def call(command, failure):
     """Run a command; raise SetupError with its exit status where it fails."""
     done = subprocess.run(command, cwd=ROOT)
     if done.returncode:
-        raise SetupError(f"{failure} (exit status {done.returncode} of: {' '.join(command)})", done.returncode)
+        raise SetupError(
+            f"{failure} (exit status {done.returncode} of: {' '.join(command)})", done.returncode
+        )
 
 
 def install(venv, extras):
@@ -198,7 +230,14 @@ def install(venv, extras):
         f"Setting up {venv} with Python {sys.version.split()[0]}: pip install -c constraints.txt -e {target}",
         flush=True,
     )
-    pip = [str(venv_program(venv, "python")), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    pip = [
+        str(venv_program(venv, "python")),
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+    ]
     call(
         [*pip, "-c", "constraints.txt", "-e", target],
         "pip could not install pde_nb; its own message is above. Check the network connection and the free disk space,\n"
