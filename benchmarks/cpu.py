@@ -1,7 +1,10 @@
-"""What the levers of a CPU are worth: memory layout and precision in training, the cache for input, evaluation that stops early.
+"""What the levers of a CPU are worth: memory layout and precision in training, the cache for input,
+evaluation that stops early.
 
-    python benchmarks/cpu.py --root FOLDER --out FOLDER [--size 128] [--cache FOLDER] [--parts cpu_input cpu_levers]
-    python benchmarks/cpu.py --arrays FILE.npz --label NAME --attribute NAME --out FOLDER --parts cpu_selection
+    python benchmarks/cpu.py --root FOLDER --out FOLDER [--size 128] [--cache FOLDER] [--parts cpu_input
+    cpu_levers]
+    python benchmarks/cpu.py --arrays FILE.npz --label NAME --attribute NAME --out FOLDER --parts
+    cpu_selection
 
 The first two on real Waterbirds pictures; the last on any arrays, with the paper's schedule of Waterbirds.
 """
@@ -31,7 +34,9 @@ LARGE = 500, 375  # pixels, about as large as the official pictures are
 
 
 def enlarged(data, folder):
-    """The data with larger copies of the pictures of `sample_rows`: where the files at hand are small, decoding them flatters the usual way."""
+    """The data with larger copies of the pictures of `sample_rows`: where the files at hand are small,
+    decoding them flatters the usual way.
+    """
     names = np.array([f"{i}.jpg" for i in range(len(data))])
     for row in sample_rows(data, N)["train"]:
         Image.open(Path(data.inputs.root) / data.inputs.files[row]).convert("RGB").resize(

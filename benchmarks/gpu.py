@@ -1,12 +1,18 @@
-"""Everything that needs a GPU, in under ten minutes on one H100: checks, speed, and Waterbirds at 224 pixels over five seeds.
+"""Everything that needs a GPU, in under ten minutes on one H100: checks, speed, and Waterbirds at 224
+pixels over five seeds.
 
-    python benchmarks/gpu.py --out FOLDER [--root FOLDER --weights FILE] [--parts checks levers waterbirds together accuracy celebA civilcomments]
+    python benchmarks/gpu.py --out FOLDER [--root FOLDER --weights FILE] [--parts checks levers
+    waterbirds together accuracy celebA civilcomments]
     python benchmarks/gpu.py --out FOLDER --rehearse
 
---root holds the official waterbirds_v1.0 folder and --weights an ImageNet MobileNetV2; without them `waterbirds` runs on
-generated pictures and `accuracy` is left out. No network is used. Each part writes OUT/PART.json when it ends, and a part
-that fails does not keep the others from running. Needs torch, torchvision and the base packages of pde_nb; neither nbdev nor
-wilds. --rehearse goes through all parts on a CPU with tiny pictures, to find mistakes before GPU time is spent.
+--root holds the official waterbirds_v1.0 folder and --weights an ImageNet MobileNetV2; without them
+`waterbirds` runs on
+generated pictures and `accuracy` is left out. No network is used. Each part writes OUT/PART.json when
+it ends, and a part
+that fails does not keep the others from running. Needs torch, torchvision and the base packages of
+pde_nb; neither nbdev nor
+wilds. --rehearse goes through all parts on a CPU with tiny pictures, to find mistakes before GPU time
+is spent.
 """
 
 import argparse

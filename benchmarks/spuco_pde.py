@@ -1,9 +1,13 @@
-"""PDE on an array of pixels: pde_nb beside the package spuco, the same examples in the same order, the same settings, in one process.
+"""PDE on an array of pixels: pde_nb beside the package spuco, the same examples in the same order, the
+same settings, in one process.
 
-    python benchmarks/spuco_pde.py --data FILE.npz --label NAME --attribute NAME --out FILE.json [--epochs 20]
+    python benchmarks/spuco_pde.py --data FILE.npz --label NAME --attribute NAME --out FILE.json
+    [--epochs 20]
 
-spuco is not installed with pde_nb: pip install spuco. Its own PDE class trains; only the positions that each epoch shows are
-handed to it, since its own draw differs. Its examples are ready tensors, so that no decoding counts against it.
+spuco is not installed with pde_nb: pip install spuco. Its own PDE class trains; only the positions that
+each epoch shows are
+handed to it, since its own draw differs. Its examples are ready tensors, so that no decoding counts
+against it.
 """
 
 import argparse
@@ -148,7 +152,9 @@ def main():
             for x, y in zip(a.model.state_dict().values(), b.model.state_dict().values())
         )
         print(
-            f"{name}: spuco {seconds[name]['spuco']:.1f} s, pde_nb {seconds[name]['ours']:.1f} s, {seconds[name]['spuco'] / seconds[name]['ours']:.1f}×; weights apart by {weights[name]:.1e}",
+            f"{name}: spuco {seconds[name]['spuco']:.1f} s, pde_nb {seconds[name]['ours']:.1f} s, "
+            f"{seconds[name]['spuco'] / seconds[name]['ours']:.1f}×; weights apart by "
+            f"{weights[name]:.1e}",
             flush=True,
         )
     shown = sum(map(len, orders))

@@ -51,7 +51,8 @@ html_theme_options = {
     "use_repository_button": True,
 }
 
-# Equations are set by MathJax, which the package sphinx-mathjax-offline brings along: of it only what TeX on a
+# Equations are set by MathJax, which the package sphinx-mathjax-offline brings along: of it only what TeX on
+# a
 # page needs is copied. Without the package the pages load MathJax from a public server.
 _mathjax = find_spec("sphinx-mathjax-offline")
 _mathjax = _mathjax and Path(_mathjax.origin).parent / "static" / "mathjax"

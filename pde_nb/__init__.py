@@ -1,1 +1,16 @@
+"""Progressive data expansion (PDE) and eight other methods against spurious correlation.
+
+The names below are what a user needs. Each is loaded when it is first used, so that `import pde_nb` is quick and
+works without torch. Everything else in the sub-packages is internal and may move.
+
+    data = pde_nb.from_table("loans.csv", label="granted", attribute="district")
+    print(pde_nb.diagnose(data))
+    fit = pde_nb.robust_fit(None, data)
+    print(fit.report)
+"""
+
 __version__ = "0.1.0"
+
+import lazy_loader as _lazy
+
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

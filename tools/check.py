@@ -30,7 +30,14 @@ TIMES = ROOT / ".check_times.json"
 BASE_MODULES = (
     *("core.arguments", "core.checks", "core.statistics", "core.files", "core.style", "core.paper"),
     *("algorithm.groups", "algorithm.metrics", "algorithm.expansion", "algorithm.pacing"),
-    *("theory.data_model", "theory.network", "theory.dynamics", "theory.experiment", "theory.claims", "theory.phase"),
+    *(
+        "theory.data_model",
+        "theory.network",
+        "theory.dynamics",
+        "theory.experiment",
+        "theory.claims",
+        "theory.phase",
+    ),
     *("sources.data", "sources.published", "sources.download", "sources.published_check"),
     *("training.selection", "cli.data"),
 )
@@ -106,7 +113,7 @@ def run_notebook(path, flags, report):
     seen = {}
 
     class Recorder(nbdev.test.CaptureShell):
-        """The shell that nbdev runs cells in, which forgets stored outputs and keeps the notebook in sight."""
+        """The shell of nbdev, which forgets stored outputs and keeps the notebook in sight."""
 
         def run_all(self, notebook, *args, preproc, **kwargs):
             for cell in notebook.cells:
@@ -247,27 +254,31 @@ def check_clean():
 
 
 def check_lint():
-    """The library and the tools have no undefined names and no unused imports."""
+    """The code has the form that ruff.toml and tools/form.py ask for; the modules have no undefined names."""
+    places = [name for name in (NBS, "tools", "benchmarks", "docs", "setup.py") if (ROOT / name).exists()]
     # F722 is off because jaxtyping's shapes are strings that are not expressions.
-    command = [
-        "-m",
-        "ruff",
-        "check",
-        "--isolated",
-        "--no-cache",
-        "--output-format",
-        "concise",
-        "--select",
-        "F",
-        "--ignore",
-        "F722",
-    ]
-    places = [name for name in (LIB, "tools", "docs", "setup.py") if (ROOT / name).exists()]
-    done = python(*command, *places)
-    if done.returncode == 0:
-        return Outcome(True)
-    remedy = "For a shape of one word, put a space before it, as in Float[Array, ' n']: ruff takes 'n' alone for a name."
-    return Outcome(False, said(done) + (f"\n{remedy}" if "F821" in done.stdout else ""))
+    modules = ("check", "--isolated", "--select", "F", "--ignore", "F722", "--output-format", "concise", LIB)
+    asked = {
+        ("-m", "ruff", *modules): "edit the notebook that the module is exported from",
+        ("-m", "ruff", "format", "--diff", "--quiet", *places): "run `ruff format`",
+        (
+            "-m",
+            "ruff",
+            "check",
+            "--output-format",
+            "concise",
+            *places,
+        ): "run `ruff check --fix`, mend the rest",
+        ("tools/form.py",): "let one statement do one thing; tools/form.py says what that means",
+    }
+    lines = []
+    for command, remedy in asked.items():
+        done = python(*command)
+        if done.returncode:
+            lines += [said(done), f"remedy: {remedy}"]
+        if "F821" in done.stdout:
+            lines.append("For a shape of one word, put a space before it, as in Float[Array, ' n'].")
+    return Outcome(not lines, "\n".join(lines))
 
 
 def exporting_notebooks():
@@ -308,7 +319,7 @@ def imported_modules(source, package):
 
 
 def owner(name, modules):
-    """The module that the dotted `name`, a module or something in one, belongs to; None where there is none."""
+    """The module that the dotted `name` is, or is something in; None where there is none."""
     parts = name.split(".")
     return next(
         (known for end in range(len(parts), 0, -1) if (known := ".".join(parts[:end])) in modules), None
@@ -330,11 +341,35 @@ def check_imports():
                 if not name.startswith("_"):
                     lines.append(f"{place} imports {LIB}.{name}, which no notebook exports")
             elif other != module and (numbered[other] is None or numbered[other] >= numbered[module]):
-                lines.append(
-                    f"{place} ({path.as_posix()}) imports {LIB}.{other}, of the later {modules[other].as_posix()}"
-                )
-    remedy = "a notebook imports only from those before it: move the code down, or give the notebook a higher number"
+                later = modules[other].as_posix()
+                lines.append(f"{place} ({path.as_posix()}) imports {LIB}.{other}, of the later {later}")
+    remedy = (
+        "a notebook imports only from those before it: move the code down, or raise the notebook's number"
+    )
     return Outcome(not lines, "\n".join([*lines, remedy]) if lines else "")
+
+
+def relative_links(path):
+    """The targets of the relative links in the prose of a notebook or of a Markdown file, without anchors."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".ipynb":
+        prose = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "markdown"]
+        text = "\n\n".join("".join(cell["source"]) for cell in prose)
+    targets = re.findall(r"\]\(\s*<?([^)\s>#]+)", re.sub(r"`[^`\n]*`", "", text))
+    return [target for target in targets if not re.match(r"[a-z][a-z0-9+.-]*:|//|/", target, re.IGNORECASE)]
+
+
+def check_links():
+    """What the prose links to is there."""
+    pages = [ROOT / NBS / path for path in notebooks()]
+    pages += sorted(path for folder in (".", "results", "benchmarks") for path in (ROOT / folder).glob("*.md"))
+    lines = [
+        f"{page.relative_to(ROOT).as_posix()} links to {target}, which is not there"
+        for page in pages
+        for target in relative_links(page)
+        if not (page.parent / target).exists()
+    ]
+    return Outcome(not lines, "\n".join(lines))
 
 
 def check_readme():
@@ -353,9 +388,29 @@ def check_import():
     if done.returncode:
         return Outcome(False, said(done))
     heavy = done.stdout.split()
-    advice = "import it inside the function that needs it; `python -X importtime -c 'import ...'` shows where it comes from"
+    advice = "import it inside the function that needs it; `python -X importtime -c 'import ...'` finds it"
     lines = [f"importing {', '.join(BASE_MODULES)} brings in {', '.join(heavy)}", advice]
     return Outcome(not heavy, "\n".join(lines) if heavy else "")
+
+
+DOOR = """
+import inspect, sys, pde_nb
+large = {'numpy', 'torch', 'matplotlib', 'pandas', 'scipy'}
+heavy = sorted(large & {name.split('.')[0] for name in sys.modules})
+print(*(f'import pde_nb brings in {name}' for name in heavy), sep='\\n')
+for name in pde_nb.__all__:
+    thing = getattr(pde_nb, name)
+    if not inspect.getdoc(thing): print(f'pde_nb.{name} has no docstring')
+    if name not in dir(pde_nb): print(f'dir(pde_nb) lacks {name}')
+    if inspect.ismodule(thing): print(f'pde_nb.{name} is a module, not what its name promises')
+if not 20 <= len(pde_nb.__all__) <= 40: print(f'{len(pde_nb.__all__)} names; 20 to 40 are meant')
+"""
+
+
+def check_door():
+    """`import pde_nb` is light; every name that it offers is there, documented, and shown by dir()."""
+    done = python("-c", DOOR)
+    return Outcome(not done.returncode and not done.stdout.strip(), said(done))
 
 
 def write_small_raw(folder):
@@ -445,8 +500,10 @@ CHECKS = {
     "clean": check_clean,
     "lint": check_lint,
     "imports": check_imports,
+    "links": check_links,
     "readme": check_readme,
     "import": check_import,
+    "door": check_door,
     "prepare": check_prepare,
 }
 
@@ -557,7 +614,8 @@ def main():
     unknown = sorted(set(options.flags) - set(CFG["tst_flags"].split()))
     if unknown:
         parser.error(
-            f"unknown flag {', '.join(unknown)}: the flags are {CFG['tst_flags']}; write test names before --flags"
+            f"unknown flag {', '.join(unknown)}: the flags are {CFG['tst_flags']}; "
+            "write test names before --flags"
         )
     if options.jobs < 1:
         parser.error(f"-j must be at least 1, not {options.jobs}")

@@ -18,7 +18,21 @@ from sphinx.cmd.build import build_main
 
 ROOT = Path(__file__).resolve().parent.parent
 NBS = ROOT / "nbs"
-SECTIONS = (("Notebooks", "."), ("Proofs", "proofs"), ("Experiments", "experiments"))
+SECTIONS = {
+    "01_core": "Core",
+    "02_algorithm": "Algorithm",
+    "03_theory": "The paper's theory",
+    "04_proofs": "Proofs",
+    "05_sources": "Data",
+    "06_networks": "Networks",
+    "07_methods": "Methods",
+    "08_training": "Training",
+    "09_analysis": "Analysis",
+    "10_report": "Reports",
+    "11_benchmarks": "Benchmarks",
+    "12_cli": "Commands",
+    "13_experiments": "Experiments",
+}
 
 
 def settings():
@@ -34,7 +48,9 @@ def notebooks():
 
 
 def site_link(folder, repository):
-    """How links of the notebooks in `folder` (relative to nbs/) are rewritten: what is not in the site points to `repository`."""
+    """How links of the notebooks in `folder` (relative to nbs/) are rewritten: what is not in the site
+    points to `repository`.
+    """
 
     def change(target):
         path = from_root(target, Path("nbs", folder).as_posix())
@@ -51,12 +67,8 @@ def toctree(caption, pages):
 def contents(paths):
     """The table of contents: one toctree a section, and the reference."""
     trees = []
-    for caption, folder in SECTIONS:
-        pages = [
-            path.with_suffix("").as_posix()
-            for path in paths
-            if path.parent == Path(folder) and path.name != "index.ipynb"
-        ]
+    for folder, caption in SECTIONS.items():
+        pages = [path.with_suffix("").as_posix() for path in paths if path.parent == Path(folder)]
         if pages:
             trees.append(toctree(caption, pages))
     return "\n\n".join([*trees, toctree("Reference", ["api"])])
@@ -64,9 +76,11 @@ def contents(paths):
 
 def reference(lib):
     """The page that documents every module of the library, in the order of the notebooks that export them."""
-    exported = [
-        (match[1], path.stem) for path in (ROOT / lib).glob("*.py") if (match := source_notebook(path))
-    ]
+    exported = []
+    for path in (ROOT / lib).rglob("*.py"):
+        if match := source_notebook(path):
+            module = ".".join(path.relative_to(ROOT / lib).with_suffix("").parts)
+            exported.append((match[1], module))
     sections = [
         f"## {module}\n\n```{{eval-rst}}\n.. automodule:: {lib}.{module}\n```"
         for _, module in sorted(exported)
@@ -75,14 +89,16 @@ def reference(lib):
 
 
 def source_notebook(module):
-    """The match whose first group is the notebook that `module` was exported from; None for files not exported."""
-    return re.search(r"File to edit: \S*?([^/\s]+\.ipynb)", module.read_text(encoding="utf-8"))
+    """The match whose first group is the notebook, with its folder, that `module` was exported from."""
+    return re.search(r"File to edit: \S*?([^/\s]+/[^/\s]+\.ipynb)", module.read_text(encoding="utf-8"))
 
 
 def figure_texts(lib):
-    """What each function of the library that draws a figure says of it: {name: first sentence of its docstring}."""
+    """What each function of the library that draws a figure says of it: {name: first sentence of its
+    docstring}.
+    """
     texts = {}
-    for path in (ROOT / lib).glob("*.py"):
+    for path in (ROOT / lib).rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef) and "fig" in node.name and (said := ast.get_docstring(node)):
                 said = re.split(r"(?<=[.;]) ", said.split("\n")[0].replace("`", ""), maxsplit=1)[0]
@@ -91,7 +107,9 @@ def figure_texts(lib):
 
 
 def keep_together(markdown):
-    """Markdown in which a figure and its spread, or the two ends of an interval, stay on one line of a table cell."""
+    """Markdown in which a figure and its spread, or the two ends of an interval, stay on one line of a
+    table cell.
+    """
     lines = markdown.split("\n")
     spread, ends = re.compile(r"(?<=\d) ± (?=\d)"), re.compile(r"(\[[-+−]?[\d.]+,) (?=[-+−]?[\d.]+\])")
     space = "\N{NO-BREAK SPACE}"
@@ -100,7 +118,9 @@ def keep_together(markdown):
 
 
 def add_alternatives(notebook, texts):
-    """Give every picture of a notebook a text for those who do not see it: what its function says, or its heading."""
+    """Give every picture of a notebook a text for those who do not see it: what its function says, or its
+    heading.
+    """
     heading = ""
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
@@ -124,7 +144,9 @@ def add_alternatives(notebook, texts):
 
 
 class Page(HTMLParser):
-    """What is wrong with a page of the site: pictures without a text, and what would be loaded from elsewhere."""
+    """What is wrong with a page of the site: pictures without a text, and what would be loaded from
+    elsewhere.
+    """
 
     LOADED = {
         **dict.fromkeys(("script", "img", "iframe", "source", "video", "audio"), "src"),

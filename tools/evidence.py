@@ -6,12 +6,17 @@
     python tools/evidence.py upweight    --root FOLDER --out FOLDER [--seeds 5]
     python tools/evidence.py synthetic   --out FOLDER [--seeds 20]
 
-FOLDER of --root holds the prepared data (tools/prepare.py: sick.csv, adult.csv, coloured_mnist.npz, waterbirds_features.npz) and,
+FOLDER of --root holds the prepared data (tools/prepare.py: sick.csv, adult.csv, coloured_mnist.npz,
+waterbirds_features.npz) and,
 for Waterbirds, waterbirds128/ with the official folder in it and the weights mobilenet_v2.safetensors.
-A run that was cut off goes on where it was when the command is given again. Each method writes OUT/TASK/METHOD.json;
-the constants of the schedule that sets itself are varied one at a time into OUT/sensitivity, on the two quickest tasks
-and with the learning rate that was chosen there, and on the synthetic experiment into OUT/synthetic.json. `rates` runs the kinds of PDE on the quickest task with every
-learning rate and all seeds, into OUT/rates: what the choice of the rate on one seed was worth. `upweight` runs JTT on the two quickest
+A run that was cut off goes on where it was when the command is given again. Each method writes
+OUT/TASK/METHOD.json;
+the constants of the schedule that sets itself are varied one at a time into OUT/sensitivity, on the two
+quickest tasks
+and with the learning rate that was chosen there, and on the synthetic experiment into
+OUT/synthetic.json. `rates` runs the kinds of PDE on the quickest task with every
+learning rate and all seeds, into OUT/rates: what the choice of the rate on one seed was worth.
+`upweight` runs JTT on the two quickest
 tasks with other weights of its mistakes than 20, into OUT/upweight.
 """
 
@@ -226,7 +231,8 @@ def run_synthetic(args):
     for preset, case, seed in product(("released", "paper"), (1, 2), seeds):
         rows.append(auto_record(SYNTHETIC[preset], case, seed))
         say(
-            f"{preset} case {case} seed {seed}: {rows[-1]['auto']['worst_group']:.1f} without a schedule, {rows[-1]['hand']['worst_group']:.1f} with it"
+            f"{preset} case {case} seed {seed}: {rows[-1]['auto']['worst_group']:.1f} without a "
+            f"schedule, {rows[-1]['hand']['worst_group']:.1f} with it"
         )
     varied = [
         dict(

@@ -1,9 +1,12 @@
 """The form of the code beyond what ruff knows: one statement does one thing.
 
-    python tools/form.py [--count] [PATH ...]      # notebooks, Python files, folders; default nbs, tools, benchmarks
+    python tools/form.py [--count] [PATH ...]      # notebooks, Python files, folders; default nbs,
+    tools, benchmarks
 
-A line for each place that has a conditional expression inside another one, a lambda bound to a name, three or more
-names set by one statement from as many expressions, a function of more than 45 lines, an exported cell of more than
+A line for each place that has a conditional expression inside another one, a lambda bound to a name,
+three or more
+names set by one statement from as many expressions, a function of more than 45 lines, an exported cell
+of more than
 60 lines, or a line of more than 110 characters. The exit status is 1 where there is one.
 """
 
@@ -16,7 +19,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-LINE, FUNCTION, CELL = 110, 45, 60
+LINE = 110
+FUNCTION = 45
+CELL = 60
 DIRECTIVE = re.compile(r"^\s*#\s*\|\s*exporti?\b", re.MULTILINE)
 MAGIC = re.compile(r"^(\s*)[%!].*$", re.MULTILINE)
 

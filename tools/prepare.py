@@ -5,9 +5,12 @@
     python tools/prepare.py coloured_mnist --raw FOLDER --out coloured.npz [--agree 0.99] [--seed 0]
     python tools/prepare.py waterbirds_features --raw FOLDER --out features.npz --weights FILE [--size 224]
 
-Nothing is downloaded: FOLDER holds the raw files. The official test rows are the split `test`. A validation set is
-carved out of the other rows, the same share of every group, with a fixed seed. The sizes of all groups are printed. The features are those of an ImageNet MobileNetV2 for the pictures of
-the official Waterbirds folder, with its own split; this one needs the library, the others need numpy alone.
+Nothing is downloaded: FOLDER holds the raw files. The official test rows are the split `test`. A
+validation set is
+carved out of the other rows, the same share of every group, with a fixed seed. The sizes of all groups
+are printed. The features are those of an ImageNet MobileNetV2 for the pictures of
+the official Waterbirds folder, with its own split; this one needs the library, the others need numpy
+alone.
 """
 
 import argparse
@@ -219,8 +222,10 @@ COLOURS = np.array(
 def colour_digits(x, y, agree, rng):
     """Grey digits in colour: each class has its own, and shows it with probability `agree`.
 
-    x (n, h, w) uint8 and y (n,) classes 0 … 9 give pictures (n, 3, h, w) uint8 and colours (n,) 0 … 9. A digit that
-    does not show its own colour has one of the nine others, all equally likely: `agree=0.1` makes the colour
+    x (n, h, w) uint8 and y (n,) classes 0 … 9 give pictures (n, 3, h, w) uint8 and colours (n,) 0 … 9.
+    A digit that
+    does not show its own colour has one of the nine others, all equally likely: `agree=0.1` makes the
+    colour
     independent of the class.
     """
     x, y = np.asarray(x), np.asarray(y).astype(np.int64)

@@ -14,7 +14,10 @@ from traitlets.config import Config
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOK = "nbs/index.ipynb"
-HEADER = f"<!-- Generated from {NOTEBOOK} by tools/readme.py: edit the notebook, then run `python tools/readme.py`. -->"
+HEADER = (
+    f"<!-- Generated from {NOTEBOOK} by tools/readme.py: edit the notebook, then run `python "
+    "tools/readme.py`. -->"
+)
 REMEDY = "run `python tools/readme.py` and commit what it changes"
 SHOWN = ("text/html", "text/markdown", "image/png", "text/latex", "text/plain")
 
@@ -24,7 +27,9 @@ TEMPLATE = """{%- extends 'markdown/index.md.j2' -%}
 {{ text | strip_ansi | trim('\n') }}
 ```
 {% endmacro -%}
-{% block input %}{% if 'remove-input' not in cell.metadata.tags | default([]) %}{{ super() }}{% endif %}{% endblock %}
+{% block input -%}
+{% if 'remove-input' not in cell.metadata.tags | default([]) %}{{ super() }}{% endif %}
+{%- endblock %}
 {% block stream %}{{ fenced(output.text) }}{% endblock %}
 {% block data_text scoped %}{{ fenced(output.data['text/plain']) }}{% endblock %}
 {% block error %}{{ fenced(output.ename ~ ': ' ~ output.evalue) }}{% endblock %}
@@ -40,7 +45,8 @@ def keep_best_output(output):
     best = next((kind for kind in SHOWN if kind in data), None)
     if data and best is None:
         raise ValueError(
-            f"an output of {NOTEBOOK} has only the forms {sorted(data)}: README.md can show {', '.join(SHOWN)}"
+            f"an output of {NOTEBOOK} has only the forms {sorted(data)}: README.md can show "
+            f"{', '.join(SHOWN)}"
         )
     if best:
         output.data = {best: data[best]}

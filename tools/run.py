@@ -65,9 +65,10 @@ def check_python():
     missing = [name for name in ("venv", "ensurepip") if importlib.util.find_spec(name) is None]
     if missing:
         raise SetupError(
-            f"this Python ({sys.executable}) lacks {' and '.join(missing)}, so it cannot make a virtual environment.\n"
+            f"this Python ({sys.executable}) lacks {' and '.join(missing)}, "
+            "so it cannot make a virtual environment.\n"
             f"On Debian or Ubuntu: sudo apt install python{sys.version_info[0]}.{sys.version_info[1]}-venv\n"
-            "Elsewhere: install Python from python.org, Homebrew, conda or pyenv and run the line with that one."
+            "Elsewhere: install Python from python.org, Homebrew, conda or pyenv and run the line with it."
         )
 
 
@@ -171,7 +172,9 @@ def holds_files(folder):
 
 
 def remove_unusable(venv, stamp):
-    """Delete an environment that cannot be built on. One that this script did not make and that works is kept."""
+    """Delete an environment that cannot be built on. One that this script did not make and that works is
+    kept.
+    """
     if not venv.is_dir():
         if venv.exists() or venv.is_symlink():
             raise SetupError(f"{venv} is not a folder: move it away, or name another place in PDE_VENV")
@@ -183,7 +186,8 @@ def remove_unusable(venv, stamp):
             return
         if not ours:
             raise SetupError(
-                f"{venv} is an environment of another Python than this one ({this_python()}), made by other means.\n"
+                f"{venv} is an environment of another Python than this one ({this_python()}), "
+                "made by other means.\n"
                 "Delete it, run with its Python, or name another place in PDE_VENV."
             )
     elif not (ours or (venv / "pyvenv.cfg").is_file() or not holds_files(venv)):
@@ -193,7 +197,8 @@ def remove_unusable(venv, stamp):
     inside = Path(sys.prefix).resolve() == venv.resolve()
     if inside:
         raise SetupError(
-            f"{venv} has to be made afresh and cannot be while its own Python runs this: type `deactivate` first"
+            f"{venv} has to be made afresh and cannot be while its own Python runs this: type "
+            "`deactivate` first"
         )
     print(f"{venv} is unfinished, broken or of another Python: making it afresh", flush=True)
     shutil.rmtree(venv)
@@ -240,8 +245,8 @@ def install(venv, extras):
     ]
     call(
         [*pip, "-c", "constraints.txt", "-e", target],
-        "pip could not install pde_nb; its own message is above. Check the network connection and the free disk space,\n"
-        "then run the same line again: it goes on from there",
+        "pip could not install pde_nb; its own message is above. Check the network connection and the free "
+        "disk space,\nthen run the same line again: it goes on from there",
     )
 
 

@@ -1,0 +1,36 @@
+from .algorithm.expansion import Schedule as Schedule
+from .algorithm.expansion import expansion_plan as expansion_plan
+from .algorithm.groups import make_groups as make_groups
+from .algorithm.metrics import count_correct as count_correct
+from .algorithm.metrics import figures as figures
+from .algorithm.metrics import group_report as group_report
+from .algorithm.sampler import ExpansionSampler as ExpansionSampler
+from .analysis.comparison import compare as compare
+from .analysis.diagnosis import diagnose as diagnose
+from .methods.base import Method as Method
+from .methods.dfr import DFR as DFR
+from .methods.dfr import DFRTrain as DFRTrain
+from .methods.eiil import EIIL as EIIL
+from .methods.group_dro import GroupDRO as GroupDRO
+from .methods.jtt import JTT as JTT
+from .methods.lff import LfF as LfF
+from .methods.pde import PDE as PDE
+from .methods.pde import BalancedPDE as BalancedPDE
+from .methods.registry import register as register
+from .methods.reweighting import Resampling as Resampling
+from .methods.reweighting import Reweighting as Reweighting
+from .methods.subsample import Subsample as Subsample
+from .report.run_page import report_html as report_html
+from .sources.arrays import from_arrays as from_arrays
+from .sources.data import Data as Data
+from .sources.folders import from_folder as from_folder
+from .sources.hub import from_hf as from_hf
+from .sources.tables import from_table as from_table
+from .sources.wilds import from_wilds as from_wilds
+from .training.fit import evaluate_run as evaluate_run
+from .training.fit import robust_fit as robust_fit
+from .training.record import RunRecord as RunRecord
+from .training.seeds import fit_seeds as fit_seeds
+from .training.settings import Settings as Settings
+
+__version__: str
