@@ -22,24 +22,25 @@ from ..theory.network import gradient, momentum_step, stack_seeds, structured
 
 # %% ../../nbs/11_benchmarks/01_steps.ipynb #cbb2b560
 class ConvNet:
-    "The network in PyTorch as it is usually written: two heads of filters, strided Conv1d, cube, cross-entropy, autograd, SGD."
+    "The network as PyTorch is usually written: two heads, strided Conv1d, cube, cross-entropy, SGD."
 
     def __init__(self, W, dim, lr, gamma):
         import torch
 
-        self.torch, half = torch, len(W) // 2
+        self.torch = torch
+        self.half = half = len(W) // 2
         self.conv = torch.nn.Conv1d(1, len(W), dim, stride=dim)
         sign = np.repeat([1, -1], [half, len(W) - half])[:, None]  # the second head enters with a minus
         with torch.no_grad():
             self.conv.weight.copy_(torch.from_numpy((sign * W)[:, None, :dim]))
             self.conv.bias.copy_(torch.from_numpy((sign * W)[:, dim]))
-        self.half, self.opt = half, torch.optim.SGD(self.conv.parameters(), lr=lr, momentum=gamma)
+        self.opt = torch.optim.SGD(self.conv.parameters(), lr=lr, momentum=gamma)
 
     def load(self, patches, y):
         "Dense patches (n, P, d) and labels ±1 as tensors."
-        return self.torch.from_numpy(
-            np.ascontiguousarray(patches).reshape(len(y), 1, -1)
-        ), self.torch.from_numpy((np.asarray(y) > 0).astype(np.int64))
+        x = np.ascontiguousarray(patches).reshape(len(y), 1, -1)
+        target = (np.asarray(y) > 0).astype(np.int64)
+        return self.torch.from_numpy(x), self.torch.from_numpy(target)
 
     def logits(self, x):
         z = (self.conv(x) ** 3).sum(2)
@@ -57,10 +58,12 @@ class ConvNet:
 
 # %% ../../nbs/11_benchmarks/01_steps.ipynb #d866af51
 def draw_by_loop(model: DataModel, n: int, features):
-    "Examples of the data model one by one in PyTorch, patches shuffled: the usual loop. Patches (n, P, d) and labels ±1."
+    "Examples one by one in PyTorch, patches shuffled: the usual loop. Patches (n, P, d) and labels ±1."
     import torch
 
-    v_c, v_s, x, y = *map(torch.from_numpy, features), [], []
+    v_c, v_s = map(torch.from_numpy, features)
+    x = []
+    y = []
     for _ in range(n):
         label = 2 * torch.randint(0, 2, (1,)) - 1
         a = label if torch.rand(1) < model.alpha else -label
@@ -94,7 +97,7 @@ def _stepper(W, data, lr=0.03, gamma=0.9):
 
 
 def _step_rows(preset, n, batch, repeats, calls):
-    "Our step against the usual one on n examples: one seed, a batch of seeds each with its own data, a batch that shares one data set."
+    "Our step against the usual one: one seed, a batch of seeds with own data, a batch that shares its data."
     rng, model = np.random.default_rng(0), DataModel(sigma_p=preset.sigma_p)
     sample = draw_sample(model, n, rng)
     one = structured(sample, True)
@@ -124,7 +127,7 @@ def _step_rows(preset, n, batch, repeats, calls):
 
 
 def _products(n, preset):
-    "Multiplications of one step's two matrix products of n × d × J; a 512 × 512 product, which sets the rate, has 512³."
+    "Multiplications of one step's two matrix products of n × d × J."
     return 2 * n * preset.n_filters * preset.dim
 
 
@@ -150,7 +153,7 @@ def _data_rows(model, n, repeats):
 
 
 def _usual_pde(preset, model, sizes):
-    "Data generation, warm-up and expansions of the released schedule, and the test accuracy after each, the usual way."
+    "The released schedule the usual way: data, warm-up, expansions, and the test accuracy after each."
     rng = np.random.default_rng(0)
     features = draw_features(model.dim, rng, np.float32)
     (x, y), test = (draw_by_loop(model, n, features) for n in (preset.n_train, preset.n_test))
@@ -160,7 +163,8 @@ def _usual_pde(preset, model, sizes):
         preset.lr,
         preset.gamma,
     )
-    test, accuracy = net.load(*test), []
+    test = net.load(*test)
+    accuracy = []
     for k, n in enumerate(sizes):
         data = net.load(x[:n], y[:n])
         for _ in range(preset.expand_every if k else preset.warmup_iterations):
@@ -175,10 +179,11 @@ def _our_pde(preset):
 
 # %% ../../nbs/11_benchmarks/01_steps.ipynb #7c84e1d6
 def bench_synthetic(repeats: int = 15) -> dict:
-    "Training steps, data generation and a whole PDE run of the released preset against the usual way; single thread."
+    "Steps, data generation and a whole PDE run of the released preset against the usual way; one thread."
     import torch
 
-    threads, preset = torch.get_num_threads(), PRESETS["released"]
+    threads = torch.get_num_threads()
+    preset = PRESETS["released"]
     model = DataModel(sigma_p=preset.sigma_p, **CASES[1])
     torch.set_num_threads(1)
     try:
@@ -253,15 +258,14 @@ def bench_table(result: dict) -> str:
         return f"{s * factor:8.3g} {u}"
 
     width = max(len(r["what"]) for r in result["rows"])
-    lines = [
-        f"{r['what']:<{width}} {unit(r['usual']):>12} {unit(r['ours']):>12} {'' if r['ratio'] is None else format(r['ratio'], ',.1f') + '×':>12}"
-        for r in result["rows"]
-    ]
+    lines = [f"{'':<{width}} {'usual':>12} {'ours':>12} {'ratio':>12}"]
+    for r in result["rows"]:
+        ratio = "" if r["ratio"] is None else f"{r['ratio']:,.1f}×"
+        lines.append(f"{r['what']:<{width}} {unit(r['usual']):>12} {unit(r['ours']):>12} {ratio:>12}")
     where = result["surroundings"]
-    return "\n".join(
-        [
-            f"{'':<{width}} {'usual':>12} {'ours':>12} {'ratio':>12}",
-            *lines,
-            f"Median of {result['repeats']} measurements in turn, one thread, {where['processor']}, numpy {where['versions']['numpy']}, torch {where['versions']['torch']}.",
-        ]
+    versions = where["versions"]
+    lines.append(
+        f"Median of {result['repeats']} measurements in turn, one thread, {where['processor']}, "
+        f"numpy {versions['numpy']}, torch {versions['torch']}."
     )
+    return "\n".join(lines)

@@ -30,7 +30,10 @@ def bench_parser() -> argparse.ArgumentParser:
         kinds.add_parser(
             "train",
             help="a PDE run beside the usual loop",
-            description="A PDE run, whole, beside the usual loop; of that a sample is timed, and the rest follows from counts.",
+            description=(
+                "A PDE run, whole, beside the usual loop; of that a sample is timed, and the rest "
+                "follows from counts."
+            ),
         )
     )
     for k in kinds.choices.values():
@@ -46,7 +49,11 @@ def train_options(p: argparse.ArgumentParser):
     a(
         "--data",
         default="fake:waterbirds",
-        help="waterbirds, celebA or civilcomments (with --root), an .npz file of pixels or a table of texts (with --label, --attribute, --text), or fake:waterbirds, fake:celebA, fake:civilcomments; default fake:waterbirds",
+        help=(
+            "waterbirds, celebA or civilcomments (with --root), an .npz file of pixels or a table of "
+            "texts (with --label, --attribute, --text), or fake:waterbirds, fake:celebA, "
+            "fake:civilcomments; default fake:waterbirds"
+        ),
     )
     a("--root", help="folder of the benchmark")
     a("--label", help="column or array of the label")
