@@ -24,11 +24,9 @@ from ..algorithm.metrics import group_report
 from ..core.arguments import did_you_mean, whole_number
 from ..core.files import json_text, writable_folder, write_whole
 from ..methods.base import describe
-from ..sources.data import Data, from_arrays
-from ..sources.tables import from_folder, from_table
+from ..sources.data import Data, from_arrays, from_folder, from_table
 from ..sources.published import READERS, with_class_terms
-from ..sources.published import NOISE
-from ..sources.published import relabel
+from ..sources.published_check import NOISE, relabelled
 from pde_nb.training.fit import (
     METHODS,
     evaluate_run,
@@ -58,7 +56,7 @@ def open_data(
         _unused(data, label=label, attribute=attribute, split=split, **columns)
         if root is None:
             raise ValueError(f"--data {data} needs --root, the folder that holds the data set's own folder.")
-        found = relabel(READERS[data](root), known_noise or "keep")
+        found = relabelled(READERS[data](root), known_noise or "keep")
         return with_class_terms(found) if class_terms else found
     path = Path(data)
     if not path.exists():

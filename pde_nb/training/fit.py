@@ -39,15 +39,21 @@ from ..methods.eiil import EIIL
 from ..methods.group_dro import GroupDRO
 from ..methods.jtt import JTT
 from ..methods.lff import LfF
-from ..methods.pde import PDE
-from ..methods.schedules import default_schedule
-from ..methods.pde import BalancedPDE
-from ..methods.pde import PDE
+from ..methods.pde import PDE, default_schedule
+from ..methods.pde_auto import AutoPDE, BalancedPDE
 from ..methods.reweighting import Resampling, Reweighting
 from ..methods.subsample import Subsample
-from ..networks.heads import embeddings
-from ..networks.models import SMALL, check_output, default_model, input_settings, make_model, model_names
-from ..networks.weights import SUFFIXES, read_weights
+from pde_nb.networks.models import (
+    SMALL,
+    SUFFIXES,
+    check_output,
+    default_model,
+    embeddings,
+    input_settings,
+    make_model,
+    model_names,
+    read_weights,
+)
 from ..sources.data import SPLITS, Data
 from ..sources.inputs import make_source
 from .checkpoints import load_state, save_state, write_bytes
@@ -61,7 +67,7 @@ METHODS = {
     "resampling": Resampling,
     "group_dro": GroupDRO,
     "pde": PDE,
-    "pde_auto": PDE,
+    "pde_auto": AutoPDE,
     "pde_balanced": BalancedPDE,
     "jtt": JTT,
     "lff": LfF,
@@ -305,7 +311,7 @@ def default_method(name: str, data: Data, kind: str) -> Method:
     cls = lookup(name, METHODS, "method")
     if cls is PDE:
         return PDE(schedule=default_schedule(data.groups("train"), *FEWER) if kind == "texts" else None)
-    if issubclass(cls, PDE):
+    if issubclass(cls, AutoPDE):
         return cls()
     if cls is Subsample:
         return Subsample(EPOCHS[kind] * SMALLER, empty="skip")
@@ -321,13 +327,13 @@ def with_changes(method: Method, settings: Settings, groups, changes: dict) -> t
     in_schedule = [f.name for f in fields(Schedule)] if isinstance(method, PDE) else []
     there = [*names(settings), *names(method), *in_schedule]
     for name in changes:
-        if isinstance(method, PDE) and name in BY_HAND:
+        if isinstance(method, AutoPDE) and name in BY_HAND:
             raise ValueError(
                 f"{name}={changes[name]!r}: method {method.name!r} sets its schedule itself; use method 'pde' to set it by hand."
             )
         if name not in there:
             raise ValueError(
-                f"there is no setting {name!r} for method {method.name!r}{did_you_mean(name, {*there, *BY_HAND} if isinstance(method, PDE) else there)}; there are {', '.join(there)}."
+                f"there is no setting {name!r} for method {method.name!r}{did_you_mean(name, {*there, *BY_HAND} if isinstance(method, AutoPDE) else there)}; there are {', '.join(there)}."
             )
     pick = lambda some: {k: v for k, v in changes.items() if k in some}
     settings, method = (

@@ -36,7 +36,7 @@ from ..methods.base import Batch, Method, describe, epoch_rng
 from ..networks.device import OUT_OF_MEMORY, FullBatch, Watch, has_bf16, largest_batch
 from ..networks.models import no_decay
 from ..sources.data import Data
-from ..sources.batches import Source, batches
+from ..sources.inputs import Source, batches
 from .checkpoints import load_state, save_state, sweep
 from .selection import look
 
