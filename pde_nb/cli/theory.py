@@ -20,9 +20,7 @@ from ..core.arguments import lookup
 from ..core.files import surroundings, writable_folder, write_json, write_record, write_whole
 from ..core.paper import PAPER
 from ..theory import pictures
-from ..theory.claims import check_claims, claims_table, errata
-from ..theory.claims_growth import CLAIMS, show_claim
-from ..theory.claims_theorem import SHARED
+from ..theory.claims import CLAIMS, SHARED, check_claims, claims_table, errata, show_claim
 from ..theory.experiment import CASES, SYNTHETIC_METHODS, SYNTHETIC_PRESETS, synthetic_figures
 from pde_nb.theory.experiment_table import (
     FIGURES,

@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['NOTES', 'residual_gap', 'spurious_pull', 'warm_start', 'after_warmup_times', 'minority_margin', 'race', 'task_groups',
-           'check_group', 'check_claims', 'verdict_counts', 'table_of_claims', 'claims_table', 'errata']
+           'check_group', 'check_claims', 'verdict_counts', 'table_of_claims', 'claims_table', 'errata', 'CLAIMS',
+           'SHARED', 'check_claim', 'draw_network', 'show_claim']
 
 # %% ../../nbs/03_theory/09_claims.ipynb #4b4ae310
 from textwrap import fill
@@ -28,9 +29,12 @@ from pde_nb.theory.claims_growth import (
 from .claims_theorem import SHARED
 from .data_model import DataModel
 from .dynamics import boundary, feature_output, first_learned, implication, population_run
-from .learning_times import hitting_bounds, hitting_time_paper, spurious_iterations, steps_to
 from .experiment import PRESETS, after_warmup, draw_world, run_tasks, warm_up
+from .learning_times import hitting_bounds, hitting_time_paper, spurious_iterations, steps_to
 from .network import gradient, margins, structured
+
+# %% ../../nbs/03_theory/09_claims.ipynb #c1a1m5a0
+_all_ = ["CLAIMS", "SHARED", "check_claim", "draw_network", "show_claim"]
 
 # %% ../../nbs/03_theory/09_claims.ipynb #3358f6ab
 def residual_gap(seed: int, sigma_0: float, n: int = 400) -> float:

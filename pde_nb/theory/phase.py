@@ -25,8 +25,8 @@ from ..core.statistics import wilson_interval
 from ..core.tables import Table
 from .data_model import draw_sample
 from .dynamics import feature_output
-from .learning_times import warmup_iterations
 from .experiment import run_tasks
+from .learning_times import warmup_iterations
 from .network import descend, group_counts, structured
 from pde_nb.theory.phase_plane import (
     Plane,
