@@ -24,7 +24,7 @@ from pde_nb.benchmarks.whole_runs import clocked, input_rates, lever_rates, samp
 from pde_nb.cli.train import open_arrays
 from pde_nb.core.files import surroundings, write_json
 from pde_nb.methods.base import Method
-from pde_nb.sources.data import Pictures
+from pde_nb.sources.examples import Pictures
 from pde_nb.sources.published import read_waterbirds
 from pde_nb.training.fit import PRESETS, prepare
 from pde_nb.training.loop import train

@@ -48,7 +48,7 @@ from pde_nb.core.statistics import summary
 from pde_nb.methods.base import Method
 from pde_nb.methods.group_dro import GroupDRO
 from pde_nb.methods.pde import PDE
-from pde_nb.methods.pde_auto import AutoPDE
+from pde_nb.methods.pde import PDE
 from pde_nb.sources.published import read_waterbirds
 from pde_nb.training.fit import Report, conclude, prepare
 from pde_nb.training.loop import train, train_together
@@ -239,10 +239,10 @@ def accuracy(args):
         erm=(Method(20), 1e-3, 1e-4),
         group_dro=(GroupDRO(20), 1e-3, 1e-3),
         pde=(PDE(None, PAPER, 0.01), 1e-2, 1e-2),
-        pde_auto=(AutoPDE(), 1e-3, 1e-3),
+        pde_auto=(PDE(), 1e-3, 1e-3),
     )
     if args.rehearse:
-        methods = dict(erm=(Method(1), 1e-3, 1e-4), pde_auto=(AutoPDE(3), 1e-3, 1e-3))
+        methods = dict(erm=(Method(1), 1e-3, 1e-4), pde_auto=(PDE(3), 1e-3, 1e-3))
     for name, (method, lr, decay) in methods.items():
         start, changes = (
             time.monotonic(),

@@ -26,8 +26,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from pde_nb.benchmarks.whole_runs import clocked
 from pde_nb.cli.train import open_data
 from pde_nb.core.files import surroundings, write_json
-from pde_nb.methods.pde import PDE, default_schedule
-from pde_nb.networks.models import import_torchvision
+from pde_nb.methods.pde import PDE
+from pde_nb.methods.schedules import default_schedule
+from pde_nb.networks.vision import import_torchvision
 from pde_nb.training.fit import DEFAULTS, prepare
 from pde_nb.training.loop import own_randomness
 

@@ -304,7 +304,8 @@ def waterbirds_features(options):
     """Pooled features of an ImageNet MobileNetV2 for all pictures of Waterbirds."""
     import torch
 
-    from pde_nb.networks.models import embeddings, make_model
+    from pde_nb.networks.heads import embeddings
+    from pde_nb.networks.models import make_model
     from pde_nb.sources.inputs import make_source
     from pde_nb.sources.published import read_waterbirds
 

@@ -15,33 +15,46 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from ..core.tables import Table, percent
+
 # %% ../../nbs/02_algorithm/01_groups.ipynb #5e44b6ec
 def as_column(
     values,  # one value per example: list, array, tensor or table column
     name: str = "y",  # what to call it in an error message
 ) -> np.ndarray:  # (n,) integers, booleans or strings
-    "`values` as a checked one-dimensional array. Raises `ValueError` when it is empty, not one-dimensional, or has missing values."
+    """`values` as a checked one-dimensional array. Raises `ValueError` when it is empty, not
+    one-dimensional, or has missing values."""
     col = np.asarray(values)
     if col.ndim != 1:
         raise ValueError(f"{name} has shape {col.shape}; give one value per example, shape (n,).")
     if col.size == 0:
         raise ValueError(f"{name} is empty; give at least one example.")
-    if hasattr(values, "isna"):
-        missing = np.asarray(values.isna())  # a table column knows its own missing values
-    elif col.dtype == object:
-        missing = np.array([v is None or v != v for v in col])
-    else:
-        missing = np.isnan(col) if col.dtype.kind == "f" else np.zeros(1, bool)
+    missing = _missing(values, col)
     if missing.any():
         raise ValueError(
-            f"{name} has {missing.sum()} missing values, the first at position {int(missing.argmax())}; drop those examples or give them a value of their own."
+            f"{name} has {missing.sum()} missing values, the first at position {int(missing.argmax())}; "
+            "drop those examples or give them a value of their own."
         )
-    return col.astype(str) if col.dtype == object and any(isinstance(v, str) for v in col) else col
+    if col.dtype == object and any(isinstance(v, str) for v in col):
+        return col.astype(str)
+    return col
+
+# %% ../../nbs/02_algorithm/01_groups.ipynb #1cc9ab2e
+def _missing(values, col):
+    "Which entries are missing: None, nan, or what a table column says of itself."
+    if hasattr(values, "isna"):
+        return np.asarray(values.isna())
+    if col.dtype == object:
+        return np.array([v is None or v != v for v in col])
+    if col.dtype.kind == "f":
+        return np.isnan(col)
+    return np.zeros(1, bool)
 
 # %% ../../nbs/02_algorithm/01_groups.ipynb #6662fda7
 @dataclass(frozen=True, eq=False)
 class Groups:
-    "A partition of examples into groups: every combination of the values of some variables, the label first."
+    """A partition of examples into groups: every combination of the values of some variables, the label
+    first."""
 
     ids: Int[np.ndarray, " n"]  # group of each example, 0 … n_groups − 1
     variables: tuple[str, ...]  # names of the label and of the attributes
@@ -52,6 +65,7 @@ class Groups:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        "How many values each variable has."
         return tuple(len(v) for v in self.values)
 
     @property
@@ -60,14 +74,14 @@ class Groups:
 
     @cached_property
     def counts(self) -> Int[np.ndarray, " groups"]:
+        "Examples in each group."
         return np.bincount(self.ids, minlength=self.n_groups)
 
     @cached_property
     def digest(self) -> str:
         "A fingerprint of who is in which group; two data sets that differ have different ones."
-        return hashlib.sha256(
-            repr(self.shape).encode() + np.ascontiguousarray(self.ids, "<i8").tobytes()
-        ).hexdigest()[:16]
+        content = repr(self.shape).encode() + np.ascontiguousarray(self.ids, "<i8").tobytes()
+        return hashlib.sha256(content).hexdigest()[:16]
 
 # %% ../../nbs/02_algorithm/01_groups.ipynb #f3ad694a
 MAX_GROUPS = 1_000_000
@@ -79,9 +93,11 @@ def make_groups(
     names=None,  # names of label and attributes; default y, a (or a1, a2, …)
     like: Groups | None = None,  # use the coding of these groups, so that ids agree between training and test
 ) -> Groups:  # every combination of values is a group, also one without examples
-    "Groups from labels and attributes. Raises `ValueError` for unequal lengths, missing values, or values that `like` does not know."
-    default = ("y", "a") if len(attributes) == 1 else ("y", *(f"a{i + 1}" for i in range(len(attributes))))
-    names = tuple(names) if names is not None else like.variables if like is not None else default
+    """Groups from labels and attributes. Raises `ValueError` for unequal lengths, missing values, values
+    that `like` does not know, or more than `MAX_GROUPS` combinations."""
+    if names is None:
+        names = like.variables if like is not None else _default_names(len(attributes))
+    names = tuple(names)
     if len(names) != 1 + len(attributes):
         raise ValueError(
             f"{len(names)} names {names} for {1 + len(attributes)} variables; give one name each."
@@ -93,20 +109,25 @@ def make_groups(
             f"labels and attributes differ in length: {lengths}; give one value per example in each."
         )
     values = like.values if like is not None else tuple(np.unique(c) for c in columns)
-    return Groups(
-        _combine([_code(c, v, n) for c, v, n in zip(columns, values, names)], [len(v) for v in values]),
-        names,
-        values,
-    )
+    codes = [_code(c, v, n) for c, v, n in zip(columns, values, names)]
+    return Groups(_combine(codes, [len(v) for v in values]), names, values)
 
 # %% ../../nbs/02_algorithm/01_groups.ipynb #84c14a96
+def _default_names(n_attributes):
+    "Names of label and attributes: y, a; or y, a1, a2, …"
+    if n_attributes == 1:
+        return "y", "a"
+    return "y", *(f"a{i + 1}" for i in range(n_attributes))
+
+
 def _code(column, values, name):
     "Position of each entry of `column` among the sorted `values`."
     at = np.minimum(np.searchsorted(values, column), len(values) - 1)
-    if (unknown := values[at] != column).any():
+    unknown = values[at] != column
+    if unknown.any():
         raise ValueError(
-            f"{name} has the value {column[unknown][0].item()!r}, which the reference groups do not know (they know {values.tolist()}); "
-            "build the reference from data that has every value."
+            f"{name} has the value {column[unknown][0].item()!r}, which the reference groups do not know "
+            f"(they know {values.tolist()}); build the reference from data that has every value."
         )
     return at
 
@@ -115,7 +136,8 @@ def _combine(codes, shape):
     "One id per example from one code per variable, the first variable slowest."
     if np.prod([float(s) for s in shape]) > MAX_GROUPS:
         raise ValueError(
-            f"the variables have {' × '.join(map(str, shape))} combinations of values, more than {MAX_GROUPS:,}; an attribute must be categorical: cut it into a few ranges first."
+            f"the variables have {' × '.join(map(str, shape))} combinations of values, "
+            f"more than {MAX_GROUPS:,}; an attribute must be categorical: cut it into a few ranges first."
         )
     return np.ravel_multi_index(codes, shape).astype(np.int64)
 
@@ -132,19 +154,17 @@ def group_names(groups: Groups) -> list[str]:
 def group_table(
     groups: Groups,
     max_rows: int = 20,  # the smallest and the largest groups are shown when there are more
-) -> str:  # a text table: id, name, count, share in percent
-    "Counts and shares of the groups, as text."
-    names, order = group_names(groups), np.arange(groups.n_groups)
-    width = max(map(len, names))
-    row = lambda g: (
-        f"{g:>5}  {names[g]:<{width}}  {groups.counts[g]:>9,}  {100 * groups.counts[g] / len(groups):6.2f} %"
-    )
-    lines = [row(g) for g in order]
-    if len(lines) > max_rows:
-        by_size = np.argsort(-groups.counts, kind="stable")
-        head, tail = by_size[: max_rows // 2], by_size[-(max_rows // 2) :]
-        lines = [*map(row, head), f"       … {len(lines) - len(head) - len(tail)} more …", *map(row, tail)]
-    return "\n".join([f"group  {'':<{width}}  {'examples':>9}   share", *lines])
+) -> Table:  # id, name, count, share in percent
+    "Counts and shares of the groups."
+    rows = []
+    for group, (name, count) in enumerate(zip(group_names(groups), groups.counts.tolist())):
+        rows.append((group, name, f"{count:,}", percent(count / len(groups), 2)))
+    if len(rows) > max_rows:
+        by_size = [rows[group] for group in np.argsort(-groups.counts, kind="stable")]
+        half = max_rows // 2
+        gap = ("", f"… {len(rows) - 2 * half} more …", "", "")
+        rows = [*by_size[:half], gap, *by_size[-half:]]
+    return Table(("group", "", "examples", "share"), rows, align="rlrr")
 
 # %% ../../nbs/02_algorithm/01_groups.ipynb #0615fde9
 def partition(groups: Groups) -> list[Int[np.ndarray, " n_g"]]:
@@ -157,7 +177,8 @@ def balanced_counts(
     cap: int | None = None,  # take up to this many from each group even if the smallest has fewer
     empty: str = "error",  # 'error' or 'skip': what to do about a group without examples
 ) -> Int[np.ndarray, " groups"]:  # how many to take from each group
-    "Sizes of the group-balanced subset (`alg:method`, line 3). Raises `ValueError` for an empty group unless told to skip it."
+    """Sizes of the group-balanced subset (`alg:method`, line 3). Raises `ValueError` for an empty group
+    unless told to skip it, and for a cap below 1."""
     counts = np.asarray(counts)
     if empty not in ("error", "skip"):
         raise ValueError(f"empty={empty!r}; use 'error' or 'skip'.")
@@ -166,8 +187,9 @@ def balanced_counts(
     if not counts.any():
         raise ValueError("all groups are empty; there is nothing to balance.")
     if empty == "error" and (counts == 0).any():
+        first = ", ".join(map(str, np.flatnonzero(counts == 0)[:8]))
         raise ValueError(
-            f"{(counts == 0).sum()} of {len(counts)} groups have no training example (group {', '.join(map(str, np.flatnonzero(counts == 0)[:8]))}); "
+            f"{(counts == 0).sum()} of {len(counts)} groups have no training example (group {first}); "
             "check the attributes, or pass empty='skip' to balance over the groups that exist."
         )
     return np.minimum(counts, max(counts[counts > 0].min(), cap or 0))
@@ -177,16 +199,14 @@ def random_rank(
     groups: Groups,
     rng: np.random.Generator,
 ) -> Int[np.ndarray, " n"]:  # position of each example in a random order of its own group: 0 … n_g − 1
-    "Shuffle every group on its own, all in one pass. The examples of group g with rank < k are k drawn from it without replacement."
+    """Shuffle every group on its own, all in one pass. The examples of group g with rank < k are k drawn
+    from it without replacement."""
     shuffled = rng.permutation(len(groups))
-    small = groups.ids[shuffled].astype(
-        np.min_scalar_type(groups.n_groups)
-    )  # few bits: the stable sort is then a radix sort
-    by_group = shuffled[np.argsort(small, kind="stable")]
+    few_bits = np.min_scalar_type(groups.n_groups)  # the stable sort is then a radix sort
+    by_group = shuffled[np.argsort(groups.ids[shuffled].astype(few_bits), kind="stable")]
+    starts = np.cumsum(groups.counts) - groups.counts
     rank = np.empty(len(groups), np.int64)
-    rank[by_group] = np.arange(len(groups)) - np.repeat(
-        np.cumsum(groups.counts) - groups.counts, groups.counts
-    )
+    rank[by_group] = np.arange(len(groups)) - np.repeat(starts, groups.counts)
     return rank
 
 
@@ -196,8 +216,10 @@ def balanced_subset(
     cap: int | None = None,  # as in `balanced_counts`
     empty: str = "error",  # as in `balanced_counts`
 ) -> Int[np.ndarray, " m"]:  # positions, ascending
-    "A random group-balanced subset, drawn without replacement (`alg:method`, line 3)."
-    return np.flatnonzero(random_rank(groups, rng) < balanced_counts(groups.counts, cap, empty)[groups.ids])
+    """A random group-balanced subset, drawn without replacement (`alg:method`, line 3). Raises `ValueError`
+    as `balanced_counts` does."""
+    take = balanced_counts(groups.counts, cap, empty)
+    return np.flatnonzero(random_rank(groups, rng) < take[groups.ids])
 
 # %% ../../nbs/02_algorithm/01_groups.ipynb #a23482ce
 @dataclass(frozen=True, eq=False)
@@ -216,6 +238,7 @@ class Overlap:
 
     @cached_property
     def counts(self) -> Int[np.ndarray, " groups"]:
+        "Examples in each group."
         return self.member.sum(0)
 
 
@@ -223,7 +246,8 @@ def overlapping_groups(
     y,  # (n,) labels
     **attributes,  # (n,) each, truthy for the examples that have the attribute
 ) -> Overlap:  # one group per attribute and class, the attribute slowest
-    "The examples of each class that have each attribute; an example is in as many groups as it has attributes."
+    """The examples of each class that have each attribute; an example is in as many groups as it has
+    attributes. Raises `ValueError` without attributes, for unequal lengths and for missing values."""
     y = as_column(y)
     if not attributes:
         raise ValueError("no attributes given; overlapping_groups(y, male=…, female=…) needs at least one.")
@@ -232,28 +256,27 @@ def overlapping_groups(
         if len(v) != len(y):
             raise ValueError(f"{k} has {len(v)} values for {len(y)} labels; give one value per example.")
     pairs = [(k, c) for k in columns for c in np.unique(y)]
-    return Overlap(
-        np.stack([columns[k] & (y == c) for k, c in pairs], 1), tuple(f"{k} y={c}" for k, c in pairs)
-    )
+    member = np.stack([columns[k] & (y == c) for k, c in pairs], 1)
+    return Overlap(member, tuple(f"{k} y={c}" for k, c in pairs))
 
 # %% ../../nbs/02_algorithm/01_groups.ipynb #35834639
 def group_sum(
     values: Float[np.ndarray, "*batch n"],  # one value per example; leading axes are kept
     groups: Groups | Overlap,
 ) -> Float[np.ndarray, "*batch groups"]:  # 0 for an empty group
-    "Sum of `values` over each group."
+    "Sum of `values` over each group. Raises `ValueError` when the last axis is not the examples."
     values = np.asarray(values, float)
     if values.shape[-1:] != (len(groups),):
         raise ValueError(
-            f"values have shape {values.shape} for {len(groups)} examples; the last axis must be the examples."
+            f"values have shape {values.shape} for {len(groups)} examples; "
+            "the last axis must be the examples."
         )
     if isinstance(groups, Overlap):
         return values @ groups.member
     flat = values.reshape(-1, len(groups))
     ids = groups.ids + groups.n_groups * np.arange(len(flat))[:, None]
-    return np.bincount(ids.ravel(), flat.ravel(), len(flat) * groups.n_groups).reshape(
-        *values.shape[:-1], groups.n_groups
-    )
+    sums = np.bincount(ids.ravel(), flat.ravel(), len(flat) * groups.n_groups)
+    return sums.reshape(*values.shape[:-1], groups.n_groups)
 
 
 def group_mean(

@@ -20,7 +20,8 @@ from ..core.tables import Table, percent
 # %% ../../nbs/02_algorithm/02_metrics.ipynb #f01e1957
 @dataclass(frozen=True, eq=False)
 class GroupCounts:
-    "Right and all predictions per group, and over all examples (not the sum over groups where they overlap)."
+    """Right and all predictions per group, and over all examples (not the sum over groups where they
+    overlap)."""
 
     correct: Int[np.ndarray, " groups"]  # right predictions
     total: Int[np.ndarray, " groups"]  # all predictions; 0 for an empty group
@@ -84,8 +85,8 @@ def averages(
     counts: GroupCounts,
     train_counts=None,  # (groups,) examples per group in training; without it there is no adjusted average
 ) -> dict[str, float]:  # average, adjusted_average, group_mean, in [0, 1]; nan where undefined
-    """The three averages. Empty groups are left out of the group mean; the adjusted one is nan if a group is
-    empty that training has. Raises `ValueError` for another number of training counts than of groups."""
+    """The three averages. Empty groups are left out of the group mean; the adjusted one is nan if a group
+    is empty that training has. Raises `ValueError` for another number of training counts than of groups."""
     accuracy = counts.accuracy
     if train_counts is None:
         train_counts = np.full(len(accuracy), np.nan)
@@ -149,7 +150,8 @@ class GroupFigures:
 
 @dataclass(frozen=True)
 class Figures:
-    "How a model does by group, on the worst one, and on average: accuracies in [0, 1]; None where undefined."
+    """How a model does by group, on the worst one, and on average: accuracies in [0, 1]; None where
+    undefined."""
 
     groups: tuple[GroupFigures, ...]
     worst_group: float | None
@@ -210,7 +212,8 @@ def figures_table(
     found: Figures,
     level: float = 0.95,  # of their intervals, for the head
 ) -> Table:
-    "Every group with its interval, the worst group with one that accounts for the minimum, and the averages."
+    """Every group with its interval, the worst group with one that accounts for the minimum, and the
+    averages."""
     rows = []
     for group in found.groups:
         right = f"{group.correct:,} of {group.n:,}" if group.n else "no examples"

@@ -7,8 +7,8 @@ __all__ = ['Pace', 'geometric_sizes', 'Stage', 'advance']
 
 # %% ../../nbs/02_algorithm/05_pacing.ipynb #84918030
 from dataclasses import dataclass, replace
-from math import isfinite
-from numbers import Integral, Real
+
+from ..core.arguments import number, whole_number
 
 # %% ../../nbs/02_algorithm/05_pacing.ipynb #4cc8a16f
 @dataclass(frozen=True)
@@ -18,22 +18,17 @@ class Pace:
     rounds: int = 12  # without a better model that end a stage, ≥ 1
     waits: float = 0.25  # and at least this share of the rounds that the stage took to its best one, ≥ 0
     growth: float = 2.0  # an expansion makes the active set this many times as large, > 1
-    slower: float = (
-        0.3  # the learning rate is multiplied by this when the warm-up ends, and at each step back; in (0, 1]
-    )
+    slower: float = 0.3  # factor of the learning rate after the warm-up and at each step back, in (0, 1]
     tries: int = 2  # stages in a row without a gain that end the training, ≥ 1
 
     def __post_init__(self):
-        for name, kind, good, say in (
-            ("rounds", Integral, lambda v: v >= 1, "whole number of at least 1"),
-            ("waits", Real, lambda v: v >= 0, "number of at least 0"),
-            ("growth", Real, lambda v: v > 1, "number above 1"),
-            ("slower", Real, lambda v: 0 < v <= 1, "number above 0 and at most 1"),
-            ("tries", Integral, lambda v: v >= 1, "whole number of at least 1"),
-        ):
-            v = getattr(self, name)
-            if not isinstance(v, kind) or isinstance(v, bool) or not isfinite(v) or not good(v):
-                raise ValueError(f"{name}={v!r}; give a {say}.")
+        whole_number("rounds", self.rounds, 1)
+        number("waits", self.waits, 0)
+        number("growth", self.growth, 1, above=True)
+        number("slower", self.slower, 0, above=True)
+        whole_number("tries", self.tries, 1)
+        if self.slower > 1:
+            raise ValueError(f"slower={self.slower!r}; give a number above 0 and at most 1.")
 
 # %% ../../nbs/02_algorithm/05_pacing.ipynb #d0c88f00
 def geometric_sizes(
@@ -41,7 +36,8 @@ def geometric_sizes(
     last: int,  # of the whole training set
     growth: float,  # > 1
 ) -> list[int]:
-    "Sizes of the active set, stage by stage: each `growth` times as large as the one before, and at last everything."
+    """Sizes of the active set, stage by stage: each `growth` times as large as the one before, and at last
+    everything."""
     sizes = [first]
     while sizes[-1] < last:
         sizes.append(min(last, max(sizes[-1] + 1, round(sizes[-1] * growth))))
@@ -68,18 +64,25 @@ def advance(
     best: bool,  # whether it was the best so far
     n_stages: int,  # the warm-up and all expansions that the data allows
     whole: int = 1,  # rounds of one pass through the active set
-    ready: bool = True,  # whether a warm-up has reached its purpose, if that is known in another way than by validation
+    ready: bool = True,  # whether a warm-up has reached its purpose, where that is known without validation
 ) -> Stage:
     "The stage of the next round: the same one, or a new one that begins from the best state so far."
     if best:
         stage = replace(stage, best=round_, home=stage.number)
     took = 0 if stage.best is None else stage.best - stage.began + 1
     idle = round_ - stage.began + 1 - took
-    if idle < max(pace.rounds, whole, pace.waits * took) or not (ready or stage.began):
+    warming_up = stage.began == 0
+    if idle < max(pace.rounds, whole, pace.waits * took) or (warming_up and not ready):
         return stage
-    failed = stage.failed + 1 if stage.best is None else 0
+    if stage.best is None:
+        return _step_back(stage, pace, round_)
+    lr_factor = stage.lr_factor * (pace.slower if warming_up else 1.0)
+    return Stage(min(stage.number + 1, n_stages - 1), round_ + 1, lr_factor, home=stage.home)
+
+# %% ../../nbs/02_algorithm/05_pacing.ipynb #60c697e3
+def _step_back(stage, pace, round_):
+    "The stage after one that has gained nothing: that of the best state, slower, or the end."
+    failed = stage.failed + 1
     if failed >= pace.tries:
         return replace(stage, failed=failed, done=True)
-    slower = pace.slower if failed or stage.began == 0 else 1.0
-    number = stage.home if failed else min(stage.number + 1, n_stages - 1)
-    return Stage(number, round_ + 1, stage.lr_factor * slower, None, stage.home, failed)
+    return Stage(stage.home, round_ + 1, stage.lr_factor * pace.slower, home=stage.home, failed=failed)

@@ -17,69 +17,66 @@ from .expansion import ledger as plan_ledger
 
 # %% ../../nbs/02_algorithm/04_sampler.ipynb #cfed0fc3
 class ExpansionSampler(Sampler[int]):
-    """The examples of a plan's active set, in a new random order each epoch. One pass over it is one epoch; the stage moves by itself.
-    An epoch that is abandoned half-way (after a look at the first batch, say) starts again."""
+    """The examples of a plan's active set, in a new random order each epoch. One pass over it is one epoch;
+    the stage moves by itself. An epoch that is abandoned half-way (after a look at the first batch, say)
+    starts again."""
 
     def __init__(
         self,
         plan: Plan,
-        warmup_until=None,  # function without arguments, asked after each epoch of the warm-up; true ends the warm-up
+        warmup_until=None,  # function without arguments, asked after each epoch of the warm-up; true ends it
     ):
-        self.plan, self.warmup_until = plan, warmup_until
+        self.plan = plan
+        self.warmup_until = warmup_until
         self.epoch = 0  # the epoch that is running, or the first
         self.taken = 0  # examples of it that the training loop has had
         self.warmup_end = None  # first epoch after the warm-up, when it was ended by hand
-        self._tracked = self._resumed = False
-        self._pass = 0  # tells a running pass from abandoned ones
         self.began = []  # first epoch of each stage so far
+        self._tracked = False  # whether `track` counts what the loop has had
+        self._resumed = False  # whether the next pass goes on where a state was taken
+        self._pass = 0  # tells a running pass from abandoned ones
         self._note_stage()
 
-# %% ../../nbs/02_algorithm/04_sampler.ipynb #c5be2991
-@patch(as_prop=True)
-def stage(self: ExpansionSampler) -> int:
-    "The stage of the epoch that is running; 0 is the warm-up."
-    return stage_of_epoch(self.plan, self.epoch, self.warmup_end)
+    @property
+    def stage(self) -> int:
+        "The stage of the epoch that is running; 0 is the warm-up."
+        return stage_of_epoch(self.plan, self.epoch, self.warmup_end)
 
+    @property
+    def warming_up(self) -> bool:
+        "Whether the epoch that is running belongs to the warm-up."
+        return self.stage == 0
 
-@patch(as_prop=True)
-def warming_up(self: ExpansionSampler) -> bool:
-    "Whether the epoch that is running belongs to the warm-up."
-    return self.stage == 0
+    @property
+    def active(self):
+        "The active set: positions in the data set, in order of entry."
+        return self.plan.active(self.stage)
 
+    @property
+    def ledger(self):
+        "Which example entered when, so far."
+        return plan_ledger(self.plan, self.began)
 
-@patch(as_prop=True)
-def active(self: ExpansionSampler):
-    "The active set: positions in the data set, in order of entry."
-    return self.plan.active(self.stage)
+    @property
+    def finished(self) -> bool:
+        "Whether the last epoch of the schedule is done."
+        end = last_epoch(self.plan, self.warmup_end)
+        return end is not None and self.epoch + self._epoch_done >= end
 
+    @property
+    def _epoch_done(self) -> bool:
+        return self.taken >= len(self.active)
 
-@patch(as_prop=True)
-def ledger(self: ExpansionSampler):
-    "Which example entered when, so far."
-    return plan_ledger(self.plan, self.began)
-
-# %% ../../nbs/02_algorithm/04_sampler.ipynb #6133acb5
-@patch(as_prop=True)
-def _epoch_done(self: ExpansionSampler) -> bool:
-    return self.taken >= len(self.active)
-
-# %% ../../nbs/02_algorithm/04_sampler.ipynb #4b22752a
-@patch(as_prop=True)
-def finished(self: ExpansionSampler) -> bool:
-    "Whether the last epoch of the schedule is done."
-    end = last_epoch(self.plan, self.warmup_end)
-    return end is not None and self.epoch + self._epoch_done >= end
-
-
-@patch
-def __len__(self: ExpansionSampler) -> int:
-    "Examples in the running epoch; between two epochs, in the next one."
-    return len(self.plan.active(stage_of_epoch(self.plan, self.epoch + self._epoch_done, self.warmup_end)))
+    def __len__(self) -> int:
+        "Examples in the running epoch; between two epochs, in the next one."
+        epoch = self.epoch + self._epoch_done
+        return len(self.plan.active(stage_of_epoch(self.plan, epoch, self.warmup_end)))
 
 # %% ../../nbs/02_algorithm/04_sampler.ipynb #dbc8a853
 @patch
 def end_warmup(self: ExpansionSampler):
-    "End the warm-up: the next epoch is the first after an expansion. Does nothing when the warm-up is over."
+    """End the warm-up: the next epoch is the first after an expansion. Does nothing when the warm-up is
+    over."""
     if self.warming_up:
         self.warmup_end = self.epoch + (self.taken > 0)
     self._note_stage()
@@ -97,10 +94,11 @@ def _advance(self: ExpansionSampler):
     "Begin the next epoch, and the next stage when it is due."
     if self.warming_up and self.warmup_until is not None and self.warmup_until():
         self.end_warmup()
-    self.epoch, self.taken = self.epoch + 1, 0
+    self.epoch += 1
+    self.taken = 0
     self._note_stage()
 
-# %% ../../nbs/02_algorithm/04_sampler.ipynb #7b5dab11
+# %% ../../nbs/02_algorithm/04_sampler.ipynb #4edca15c
 @patch
 def __iter__(self: ExpansionSampler):
     "The indices of one epoch; the first pass after `load_state_dict` goes on where the state was taken."
@@ -110,21 +108,24 @@ def __iter__(self: ExpansionSampler):
         self.taken = 0
     self._resumed = False
     self._pass += 1
-    mine, active = self._pass, self.active
+    this_pass = self._pass
+    active = self.active
     order = active[np.random.default_rng([self.plan.seed, self.epoch]).permutation(len(active))]
     for i in range(self.taken, len(order)):
-        if mine == self._pass and not self._tracked:
+        if this_pass == self._pass and not self._tracked:
             self.taken = i + 1
         yield int(order[i])
 
 # %% ../../nbs/02_algorithm/04_sampler.ipynb #ecaf6035
 @patch
 def track(self: ExpansionSampler, loader):
-    "The batches of a loader over this sampler, counting what the loop has had. Needed for an exact `state_dict` when the loader has workers."
+    """The batches of a loader over this sampler, counting what the loop has had. Needed for an exact
+    `state_dict` when the loader has workers. Raises `ValueError` for a loader without a batch size."""
     size = loader.batch_size or getattr(loader.batch_sampler, "batch_size", None)
     if size is None:
         raise ValueError(
-            "the loader has no batch_size; track needs a DataLoader with batch_size=… or a batch_sampler that has one."
+            "the loader has no batch_size; "
+            "track needs a DataLoader with batch_size=… or a batch_sampler that has one."
         )
     self._tracked = True
     try:
@@ -138,12 +139,14 @@ def track(self: ExpansionSampler, loader):
 
 @patch
 def epochs(self: ExpansionSampler):
-    "The epochs that are left: `for epoch in sampler.epochs(): for batch in sampler.track(loader): …`"
+    """The epochs that are left: `for epoch in sampler.epochs(): for batch in sampler.track(loader): …`.
+    Raises `RuntimeError` when an epoch is left before its end."""
     while not self.finished:
         yield self.epoch + self._epoch_done
         if not self._epoch_done:
             raise RuntimeError(
-                f"epoch {self.epoch} was not gone through to its end ({self.taken} of {len(self.active)} examples); iterate over the loader inside the loop."
+                f"epoch {self.epoch} was not gone through to its end "
+                f"({self.taken} of {len(self.active)} examples); iterate over the loader inside the loop."
             )
 
 # %% ../../nbs/02_algorithm/04_sampler.ipynb #207da457
@@ -153,10 +156,10 @@ STATE_VERSION = 1
 @patch
 def identity(self: ExpansionSampler) -> dict:
     "What a state must agree with: version, schedule, seed, and fingerprints of the groups and of the plan."
-    schedule = {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self.plan.schedule).items()}
+    schedule = asdict(self.plan.schedule)
     return dict(
         version=STATE_VERSION,
-        schedule=schedule,
+        schedule={name: list(v) if isinstance(v, tuple) else v for name, v in schedule.items()},
         seed=self.plan.seed,
         data=self.plan.groups.digest,
         plan=self.plan.digest,
@@ -165,7 +168,7 @@ def identity(self: ExpansionSampler) -> dict:
 
 @patch
 def state_dict(self: ExpansionSampler) -> dict:
-    "Where the run is. Take it after a training step; the batch in hand counts as done."
+    "Where the run is, as plain values. Take it after a training step; the batch in hand counts as done."
     return dict(
         self.identity(),
         epoch=self.epoch,
@@ -174,10 +177,11 @@ def state_dict(self: ExpansionSampler) -> dict:
         began=list(self.began),
     )
 
-
+# %% ../../nbs/02_algorithm/04_sampler.ipynb #c75ccc01
 @patch
 def load_state_dict(self: ExpansionSampler, state: dict):
-    "Go on from a state. Raises `ValueError`, and changes nothing, when it belongs to another version, schedule, seed or data set."
+    """Go on from a state. Raises `ValueError`, and changes nothing, when it belongs to another version,
+    schedule, seed or data set."""
     for key, mine in self.identity().items():
         if key not in state:
             raise ValueError(
@@ -185,28 +189,33 @@ def load_state_dict(self: ExpansionSampler, state: dict):
             )
         if state[key] != mine:
             raise ValueError(_mismatch(key, state[key], mine))
-    self.epoch, self.taken, self.warmup_end, self.began = (
-        state["epoch"],
-        state["taken"],
-        state["warmup_end"],
-        list(state["began"]),
-    )
+    self.epoch = state["epoch"]
+    self.taken = state["taken"]
+    self.warmup_end = state["warmup_end"]
+    self.began = list(state["began"])
     self._resumed = True
     self._pass += 1
 
 # %% ../../nbs/02_algorithm/04_sampler.ipynb #02c530d2
+REMEDIES = {
+    "version": "resume with the version that wrote it, or start anew",
+    "seed": "build the plan with that seed",
+    "data": "resume with the same examples in the same order",
+    "plan": "the plan was drawn by another version of this library; start anew",
+}
+
+
 def _mismatch(key, theirs, mine):
     "Say what differs between a state and the sampler, and what to do."
     if key == "schedule":
-        differ = ", ".join(
-            f"{k} was {theirs.get(k)!r} and is {v!r}" for k, v in mine.items() if theirs.get(k) != v
+        changes = [
+            f"{name} was {theirs.get(name)!r} and is {v!r}"
+            for name, v in mine.items()
+            if theirs.get(name) != v
+        ]
+        return (
+            f"the state belongs to another schedule: {', '.join(changes)}; "
+            "use the schedule that it was saved with, or start anew."
         )
-        return f"the state belongs to another schedule: {differ}; use the schedule that it was saved with, or start anew."
-    remedy = {
-        "version": "resume with the version that wrote it, or start anew",
-        "seed": "build the plan with that seed",
-        "data": "resume with the same examples in the same order",
-        "plan": "the plan was drawn by another version of this library; start anew",
-    }[key]
-    what = {"data": "data set (labels or attributes differ)"}.get(key, key)
-    return f"the state belongs to another {what}: {theirs!r}, not {mine!r}; {remedy}."
+    what = "data set (labels or attributes differ)" if key == "data" else key
+    return f"the state belongs to another {what}: {theirs!r}, not {mine!r}; {REMEDIES[key]}."

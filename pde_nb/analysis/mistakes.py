@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['THUMB', 'LONG', 'COLUMNS', 'probabilities', 'Mistake', 'GroupMistakes', 'Mistakes', 'worst_mistakes', 'shown_text',
-           'shown_picture']
+           'shown_picture', 'eight_bit', 'image_address']
 
 # %% ../../nbs/09_analysis/07_mistakes.ipynb #b0d39143
 import base64
@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Float
 
 from ..algorithm.groups import Overlap, group_names
-from ..sources.inputs import decode
+from ..sources.picture_cache import decode
 from ..training.loop import Run
 from ..training.selection import memberships
 
@@ -27,20 +27,29 @@ def probabilities(
     run: Run,  # finished, or reopened
     rows: np.ndarray,  # of the data set
 ) -> Float[np.ndarray, "rows classes"]:
-    "The probability that the model gives to each class, in evaluation mode; the mode of the model is left as it was."
-    was, out, step = run.model.training, [], run.settings.eval_batch
-    run.model.eval()
+    """The probability that the model gives to each class, in evaluation mode.
+
+    The mode of the model is left as it was."""
+    if not len(rows):
+        return np.zeros((0, run.data.n_classes))
+    model = run.model
+    step = run.settings.eval_batch
+    was_training = model.training
+    model.eval()
+    parts = []
     try:
         for at in range(0, len(rows), step):
             with run.autocast():
-                out.append(run.model(run.source.batch(rows[at : at + step])).double().softmax(1).cpu())
+                parts.append(model(run.source.batch(rows[at : at + step])).double().softmax(1).cpu())
     finally:
-        run.model.train(was)
-    return torch.cat(out).numpy() if out else np.zeros((0, run.data.n_classes))
+        model.train(was_training)
+    return torch.cat(parts).numpy()
 
 # %% ../../nbs/09_analysis/07_mistakes.ipynb #fe9a2d15
 @dataclass(frozen=True)
 class Mistake:
+    "An example that the model gets wrong."
+
     row: int  # of the data set
     label: str  # what it is
     predicted: str  # what the model says
@@ -51,6 +60,8 @@ class Mistake:
 
 @dataclass(frozen=True)
 class GroupMistakes:
+    "The worst mistakes of a group."
+
     name: str
     wrong: int  # how many there are
     total: int  # examples of the group
@@ -59,6 +70,8 @@ class GroupMistakes:
 
 @dataclass(frozen=True)
 class Mistakes:
+    "The worst mistakes of a model on a split."
+
     split: str
     groups: tuple[GroupMistakes, ...]  # the worst group first
     n_groups: int  # groups with mistakes
@@ -74,47 +87,53 @@ def worst_mistakes(
     "The mistakes with the highest loss of each group. Raises `ValueError` for a split without examples."
     if most < 1 or most_groups < 1:
         raise ValueError(f"most={most}, most_groups={most_groups}; show at least 1.")
-    data, rows = run.data, run.data.rows(split)
+    data = run.data
+    rows = data.rows(split)
     if not len(rows):
         raise ValueError(f"the data has no {split} examples to make mistakes on; name another split.")
-    p, member = probabilities(run, rows), memberships(data.evaluation(split))
-    guess, right = p.argmax(1), np.nan_to_num(p[np.arange(len(rows)), data.y[rows]], nan=-1.0)
-    wrong = guess != data.y[rows]
-    share = np.divide(
-        (member & wrong[:, None]).sum(0), member.sum(0), out=np.zeros(member.shape[1]), where=member.any(0)
-    )
-    names = (
-        list(data.eval_groups.names)
-        if isinstance(data.eval_groups, Overlap)
-        else group_names(data.eval_groups)
-    )
+    p = probabilities(run, rows)
+    wrong = p.argmax(1) != data.y[rows]
+    groups = data.eval_groups
+    names = list(groups.names) if isinstance(groups, Overlap) else group_names(groups)
+    member = memberships(data.evaluation(split))
+    by_error_rate = _groups_by_error_rate(member, wrong)
     found = []
-    for g in [g for g in np.argsort(-share, kind="stable") if share[g] > 0]:
-        at = np.flatnonzero(member[:, g] & wrong)
-        worst = at[np.argsort(right[at], kind="stable")[:most]] if len(found) < most_groups else []
-        found.append(
-            GroupMistakes(
-                names[g],
-                len(at),
-                int(member[:, g].sum()),
-                tuple(_mistake(data, int(rows[i]), int(guess[i]), float(p[i, guess[i]])) for i in worst),
-            )
-        )
-    return Mistakes(split, tuple(found[:most_groups]), len(found))
+    for g in by_error_rate[:most_groups]:
+        at = _worst_first(np.flatnonzero(member[:, g] & wrong), p, data.y[rows])
+        worst = tuple(_mistake(data, int(rows[i]), p[i]) for i in at[:most])
+        found.append(GroupMistakes(names[g], len(at), int(member[:, g].sum()), worst))
+    return Mistakes(split, tuple(found), len(by_error_rate))
+
+# %% ../../nbs/09_analysis/07_mistakes.ipynb #mi000001
+def _groups_by_error_rate(member, wrong):
+    "The groups with mistakes, the highest share of them first."
+    n_wrong = (member & wrong[:, None]).sum(0)
+    n = member.sum(0)
+    rate = np.divide(n_wrong, n, out=np.zeros(len(n)), where=n > 0)
+    return [int(g) for g in np.argsort(-rate, kind="stable") if rate[g] > 0]
 
 
-def _mistake(data, row, guess, sure):
+def _worst_first(at, p, y):
+    "Positions in the order of the probability of the right class, the lowest (or not a number) first."
+    right = np.nan_to_num(p[at, y[at]], nan=-1.0)
+    return at[np.argsort(right, kind="stable")]
+
+
+def _mistake(data, row, p):
+    predicted = int(p.argmax())
     return Mistake(
-        row,
-        data.classes[data.y[row]],
-        data.classes[guess],
-        sure,
-        shown_text(data.inputs, row),
-        shown_picture(data.inputs, row),
+        row=row,
+        label=data.classes[data.y[row]],
+        predicted=data.classes[predicted],
+        sure=float(p[predicted]),
+        text=shown_text(data.inputs, row),
+        picture=shown_picture(data.inputs, row),
     )
 
 # %% ../../nbs/09_analysis/07_mistakes.ipynb #8b361563
-THUMB, LONG, COLUMNS = 96, 500, 24  # pixels; characters of a text; columns of a row
+THUMB = 96  # pixels
+LONG = 500  # characters of a text
+COLUMNS = 24  # of a row
 
 
 def shown_text(inputs, row: int) -> str:
@@ -122,31 +141,47 @@ def shown_text(inputs, row: int) -> str:
     if inputs.kind == "pictures":
         return str(inputs.files[row])
     if inputs.kind == "texts":
-        return " / ".join(_cut(str(part[row])) for part in (inputs.first, inputs.second) if part is not None)
-    if inputs.kind != "table":
-        return ""
-    said = [
-        f"{k} {v[row]:g}" if v.dtype.kind == "f" else f"{k} {v[row]}"
-        for k, v in list(inputs.columns.items())[:COLUMNS]
-    ]
-    return ", ".join(said) + (f", … ({len(inputs.columns)} columns)" if len(inputs.columns) > COLUMNS else "")
+        parts = [part for part in (inputs.first, inputs.second) if part is not None]
+        return " / ".join(_cut(str(part[row])) for part in parts)
+    if inputs.kind == "table":
+        return _row_text(inputs.columns, row)
+    return ""
 
 
 def _cut(text):
     return text if len(text) <= LONG else f"{text[:LONG]} … ({len(text):,} characters)"
 
 
+def _row_text(columns, row):
+    cells = []
+    for name, values in list(columns.items())[:COLUMNS]:
+        number = values.dtype.kind == "f"
+        cells.append(f"{name} {values[row]:g}" if number else f"{name} {values[row]}")
+    if len(columns) > COLUMNS:
+        cells.append(f"… ({len(columns)} columns)")
+    return ", ".join(cells)
+
+# %% ../../nbs/09_analysis/07_mistakes.ipynb #mi000002
 def shown_picture(inputs, row: int) -> str | None:
     "A thumbnail as a data: address, or None where an example is no picture."
     if inputs.kind == "pictures":
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            return _address(decode(inputs.root / inputs.files[row], THUMB))
-    return _address(_bytes(np.asarray(inputs.x[row]))) if inputs.kind == "pixels" else None
+            return _thumbnail(decode(inputs.root / inputs.files[row], THUMB))
+    if inputs.kind == "pixels":
+        return _thumbnail(eight_bit(np.asarray(inputs.x[row])))
+    return None
+
+
+def _thumbnail(x):
+    "Pixels (channels, height, width) as a data: address."
+    from PIL import Image
+
+    return image_address(Image.fromarray(x[0] if len(x) == 1 else np.moveaxis(x, 0, -1)), THUMB, quality=80)
 
 # %% ../../nbs/09_analysis/07_mistakes.ipynb #78fb861d
-def _bytes(x):
-    "Pixels as 8-bit numbers; others are stretched over the range."
+def eight_bit(x: np.ndarray) -> np.ndarray:  # uint8, of the same shape
+    "Pixels as 8-bit numbers; others are stretched over the range, unless they lie in [0, 1]."
     if x.dtype == np.uint8:
         return x
     low, high = float(x.min()), float(x.max())
@@ -155,13 +190,16 @@ def _bytes(x):
     return np.round(255 * (x - low) / ((high - low) or 1)).astype(np.uint8)
 
 
-def _address(x):
-    "Pixels (channels, height, width) as a data: address: lossless where they are few."
-    from PIL import Image
-
-    image = Image.fromarray(x[0] if len(x) == 1 else np.moveaxis(x, 0, -1))
-    kind = "PNG" if max(image.size) <= 64 else "JPEG"
-    image.thumbnail((THUMB, THUMB))
-    to = io.BytesIO()
-    image.save(to, kind, **({"quality": 80} if kind == "JPEG" else {}))
-    return f"data:image/{kind.lower()};base64,{base64.b64encode(to.getvalue()).decode()}"
+def image_address(
+    image,  # of PIL; it is made smaller in place
+    side: int,  # at most so many pixels wide and high
+    quality: int,  # of JPEG
+) -> str:
+    "A picture as a data: address: lossless where it is at most 64 pixels wide and high."
+    options = dict(format="PNG")
+    if max(image.size) > 64:
+        options = dict(format="JPEG", quality=quality)
+    image.thumbnail((side, side))
+    file = io.BytesIO()
+    image.save(file, **options)
+    return f"data:image/{options['format'].lower()};base64,{base64.b64encode(file.getvalue()).decode()}"

@@ -29,9 +29,12 @@ from .steps import in_turn
 from ..core.files import surroundings
 from ..core.paper import PAPER
 from ..methods.base import Method
-from ..networks.models import TextClassifier, import_torchvision
-from ..sources.data import Data, Pictures, Texts, from_arrays, make_data
-from ..sources.inputs import IMAGENET, batches, load_tokenizer
+from ..networks.text import TextClassifier
+from ..networks.vision import import_torchvision
+from ..sources.data import Data, from_arrays, make_data
+from ..sources.examples import Pictures, Texts
+from ..sources.batches import IMAGENET, batches
+from ..sources.inputs import load_tokenizer
 from ..sources.published import IDENTITIES, PUBLISHED
 from ..training.fit import PRESETS, count_split, default_method, prepare
 from ..training.loop import Run, Settings, make_optimiser, train

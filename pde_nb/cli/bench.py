@@ -161,7 +161,7 @@ def _bench_train(args):
     import torch
 
     from pde_nb.benchmarks import whole_runs as b
-    from pde_nb.sources.inputs import check_device
+    from pde_nb.sources.batches import check_device
 
     for name, least in (("sample", 2), ("workers", 0), ("size", 1)):
         if getattr(args, name) < least:

@@ -12,21 +12,25 @@ from pathlib import Path
 
 import numpy as np
 
-from ..analysis.diagnosis import MAX_VALUES, diagnose, fig_diagnosis, without_attribute
+from ..analysis.association import MAX_VALUES
+from ..analysis.diagnosis import diagnose, without_attribute
+from ..analysis.diagnosis_picture import fig_diagnosis
 from .train import OPENED, _unused, guarded, open_data, output, read_arrays
 from ..core.arguments import did_you_mean
 from ..core.files import writable_folder, write_whole
-from ..sources.data import Data, from_arrays, from_folder, from_table, read_table
+from ..sources.data import Data, from_arrays
+from ..sources.tables import from_folder, from_table, read_table
 from ..sources.published import READERS
 
 # %% ../../nbs/12_cli/05_diagnose.ipynb #895f2f2d
-def few_values(frame, leave_out) -> dict:
-    "Columns of a table that could be an attribute, as text."
-    return {
-        str(c): frame[c].astype(str).to_numpy()
-        for c in frame.columns
-        if c not in leave_out and 2 <= frame[c].nunique() <= MAX_VALUES
-    }
+def few_values(
+    frame,  # a pandas table
+    leave_out: set[str],  # names of columns
+) -> dict[str, np.ndarray]:  # name → (n,) values as text
+    "Columns of a table that could be an attribute."
+    columns = [c for c in frame.columns if c not in leave_out]
+    few = [c for c in columns if 2 <= frame[c].nunique() <= MAX_VALUES]
+    return {str(c): frame[c].astype(str).to_numpy() for c in few}
 
 
 def open_columns(
@@ -37,135 +41,145 @@ def open_columns(
     **columns,  # as in `open_data`
 ) -> tuple[Data, dict]:  # and name → (n,) values of the columns that could be an attribute
     "Data without an attribute. Raises `ValueError` as `open_data` does."
-    path, used = Path(data), {label, split or "split", *(columns.get("text") or ()), columns.get("image")}
+    path = Path(data)
     columns = {k: v for k, v in columns.items() if v is not None}
     if path.suffix == ".npz":
         _unused(path.name, root=root, **columns)
         return _open_array_columns(path, label, split or "split")
     if path.is_dir() or "image" not in columns:
         _unused(path.name, root=root)
-    frame = read_table(
-        path / columns.get("metadata", "metadata.csv") if path.is_dir() else path, columns.get("text") or ()
-    )
-    if label not in frame:
-        raise ValueError(
-            f"{path.name} has no column {label!r} for label{did_you_mean(label, frame.columns)}; its columns are {', '.join(map(str, frame.columns))}."
-        )
+    frame = _read_labelled_table(path, label, columns)
+    used = {label, split or "split", *columns.get("text", ()), columns.get("image")}
     found = few_values(frame, used)
-    keep = {"split": split} if split else {}
+    if split:
+        columns["split"] = split
     if path.is_dir():
-        if not found:
-            raise ValueError(
-                f"the table in {str(path)!r} has no other column that could be an attribute; add one, and name it with --attribute."
-            )
-        return without_attribute(from_folder(path, label, next(iter(found)), **keep, **columns)), found
-    frame = frame.assign(**{(none := "no attribute"): "-"})
-    where = {"root": root or path.parent} if "image" in columns else {}
-    return without_attribute(
-        from_table(frame, label, none, name=path.name.partition(".")[0], **keep, **columns, **where)
-    ), found
+        return _open_folder(path, label, found, columns), found
+    if "image" in columns:
+        columns["root"] = root or path.parent
+    frame = frame.assign(**{NO_ATTRIBUTE: "-"})
+    name = path.name.partition(".")[0]
+    return without_attribute(from_table(frame, label, NO_ATTRIBUTE, name=name, **columns)), found
 
 # %% ../../nbs/12_cli/05_diagnose.ipynb #96307576
+NO_ATTRIBUTE = "no attribute"  # a column that stands in for one while the data is opened
+
+
+def _read_labelled_table(path, label, columns):
+    "The table of a file or of a folder of pictures. Raises `ValueError` where it lacks the label."
+    file = path / columns.get("metadata", "metadata.csv") if path.is_dir() else path
+    frame = read_table(file, columns.get("text", ()))
+    if label not in frame:
+        raise ValueError(
+            f"{path.name} has no column {label!r} for label{did_you_mean(label, frame.columns)}; "
+            f"its columns are {', '.join(map(str, frame.columns))}."
+        )
+    return frame
+
+
+def _open_folder(path, label, found, columns):
+    "A folder of pictures without its attribute."
+    if not found:
+        raise ValueError(
+            f"the table in {str(path)!r} has no other column that could be an attribute; "
+            "add one, and name it with --attribute."
+        )
+    return without_attribute(from_folder(path, label, next(iter(found)), **columns))
+
+
 def _open_array_columns(path, label, split):
     "The same for an .npz file: every other array with one value per example."
-    z = read_arrays(path, "x", label)
-    others = {k: z[k] for k in z.files if k not in ("x", label, split)}
-    found = {
-        k: v for k, v in others.items() if v.shape == z[label].shape and 2 <= len(np.unique(v)) <= MAX_VALUES
-    }
-    data = from_arrays(
-        z["x"],
-        z[label],
-        {"no attribute": np.zeros(len(z[label]), int)},
-        z[split] if split in z else None,
-        label=label,
-        name=path.stem,
-    )
-    return without_attribute(data), found
+    arrays = read_arrays(path, "x", label)
+    y = arrays[label]
+    found = {}
+    for name in arrays.files:
+        values = arrays[name]
+        other = name not in ("x", label, split) and values.shape == y.shape
+        if other and 2 <= len(np.unique(values)) <= MAX_VALUES:
+            found[name] = values
+    nothing = {NO_ATTRIBUTE: np.zeros(len(y), int)}
+    parts = arrays[split] if split in arrays else None
+    return without_attribute(from_arrays(arrays["x"], y, nothing, parts, label=label, name=path.stem)), found
 
 # %% ../../nbs/12_cli/05_diagnose.ipynb #43de831c
 def diagnose_parser() -> argparse.ArgumentParser:
+    "The options of `pde_diagnose`."
     p = argparse.ArgumentParser(
         "pde_diagnose",
-        description="Before training: is plain training likely to fail on some group, what speaks for it, what validation can show, and what to run.",
-        epilog="The options that open the data are those of pde_train. Without --attribute the columns that could be one are ranked.",
+        description="Before training: is plain training likely to fail on some group, what speaks for it, "
+        "what validation can show, and what to run.",
+        epilog="The options that open the data are those of pde_train. "
+        "Without --attribute the columns that could be one are ranked.",
     )
-    a = p.add_argument
-    a(
+    _add_data_options(p)
+    _add_probe_options(p)
+    p.add_argument("--figure", metavar="FILE", help="draw the diagnosis, as .png, .svg or .pdf")
+    p.add_argument(
+        "--json", metavar="FILE", help="write everything as JSON; '-' prints it instead of the text"
+    )
+    return p
+
+# %% ../../nbs/12_cli/05_diagnose.ipynb #cd000001
+def _add_data_options(p):
+    add = p.add_argument
+    add(
         "--data",
         required=True,
-        help="waterbirds, celebA or civilcomments; a .csv, .tsv, .parquet or .npz file; or a folder of pictures with metadata.csv",
+        help="waterbirds, celebA or civilcomments; a .csv, .tsv, .parquet or .npz file; "
+        "or a folder of pictures with metadata.csv",
     )
-    a("--root", help="folder of a benchmark, or of the pictures that a table names")
-    a("--label", help="column of the label")
-    a("--attribute", nargs="+", help="column or columns that may be spurious")
-    a(
+    add("--root", help="folder of a benchmark, or of the pictures that a table names")
+    add("--label", help="column of the label")
+    add("--attribute", nargs="+", help="column or columns that may be spurious")
+    add(
         "--split",
         help="column with train, val and test; default 'split' when it is there, else a split is made",
     )
-    a("--text", nargs="+", metavar="COLUMN", help="column of text, or two for pairs")
-    a("--image", metavar="COLUMN", help="column of picture names")
-    a("--features", nargs="+", metavar="COLUMN", help="columns to learn from; default all others")
-    a("--missing", choices=("error", "fill"), help="what to do about missing values; default 'error'")
-    a("--model", help="probe the features of this network instead of words or small pixels")
-    a("--weights", default="pretrained", help="of the network: 'pretrained', or a .safetensors or .pth file")
-    a("--size", type=int, help="pixels of a picture side, for the network")
-    a("--cache", metavar="DIR", help="where decoded pictures are kept, for the network")
-    a("--embeddings", metavar="FILE", help=".npy of features to probe, one row per example of every split")
-    a("--max-examples", type=int, default=4000, help="training examples that the probes see; default 4000")
-    a("--seed", type=int, default=0)
-    a("--figure", metavar="FILE", help="draw the diagnosis, as .png, .svg or .pdf")
-    a("--json", metavar="FILE", help="write everything as JSON; '-' prints it instead of the text")
-    return p
+    add("--text", nargs="+", metavar="COLUMN", help="column of text, or two for pairs")
+    add("--image", metavar="COLUMN", help="column of picture names")
+    add("--features", nargs="+", metavar="COLUMN", help="columns to learn from; default all others")
+    add("--missing", choices=("error", "fill"), help="what to do about missing values; default 'error'")
+
+
+def _add_probe_options(p):
+    add = p.add_argument
+    add("--model", help="probe the features of this network instead of words or small pixels")
+    add(
+        "--weights", default="pretrained", help="of the network: 'pretrained', or a .safetensors or .pth file"
+    )
+    add("--size", type=int, help="pixels of a picture side, for the network")
+    add("--cache", metavar="DIR", help="where decoded pictures are kept, for the network")
+    add("--embeddings", metavar="FILE", help=".npy of features to probe, one row per example of every split")
+    add("--max-examples", type=int, default=4000, help="training examples that the probes see; default 4000")
+    add("--seed", type=int, default=0)
 
 # %% ../../nbs/12_cli/05_diagnose.ipynb #3f646fab
-def train_command(args) -> str:
+def train_command(args: argparse.Namespace) -> str:
     "The `pde_train` that opens the same data."
     words = ["pde_train"]
     for name in (*OPENED, "model", "weights", "size", "cache"):
-        given = getattr(args, name, None)
-        if (
-            given is None
-            or name == "weights"
-            and args.model is None
-            or (name, given) == ("weights", "pretrained")
-        ):
+        value = getattr(args, name, None)
+        if value is None or (name == "weights" and (args.model is None or value == "pretrained")):
             continue
-        words += ["--" + name, *map(str, given if isinstance(given, list) else [given])]
-    return shlex.join(words + ([] if args.attribute or args.data in READERS else ["--attribute", "COLUMN"]))
+        values = value if isinstance(value, list) else [value]
+        words += [f"--{name}", *map(str, values)]
+    if not args.attribute and args.data not in READERS:
+        words += ["--attribute", "COLUMN"]
+    return shlex.join(words)
 
 
-def _read_embeddings(path):
-    if path is None:
-        return None
-    try:
-        return np.load(path, allow_pickle=False)
-    except (ValueError, OSError) as e:
-        raise ValueError(
-            f"--embeddings {path!r} cannot be read as .npy ({e}); write it with numpy.save."
-        ) from None
+def pde_diagnose(argv=None):
+    "Console command: say what can be known before training."
+    guarded(diagnose_parser(), _diagnose, argv)
 
-
+# %% ../../nbs/12_cli/05_diagnose.ipynb #cd000002
 def _diagnose(args):
-    opened, columns = {k: getattr(args, k, None) for k in OPENED}, None
-    if args.embeddings and args.model:
-        raise ValueError("--embeddings and --model exclude each other; the probes see one of them.")
-    if args.weights != "pretrained" and not args.model:
-        raise ValueError(
-            f"--weights {args.weights} is for the network of --model; name one, or leave it out."
-        )
-    if args.figure and Path(args.figure).suffix not in (".png", ".svg", ".pdf"):
-        raise ValueError(f"--figure {args.figure}: give a name that ends in .png, .svg or .pdf.")
-    if args.figure:
-        writable_folder(Path(args.figure).parent)
-    if args.attribute or args.data in READERS or not args.label or not Path(args.data).exists():
-        data = open_data(**opened)
-    else:
-        data, columns = open_columns(**{k: v for k, v in opened.items() if k != "attribute"})
+    _check_options(args)
+    data, columns = _open(args)
     inputs = {k: v for k, v in dict(size=args.size, cache=args.cache).items() if v is not None}
     if inputs and not args.model:
         raise ValueError(f"--{next(iter(inputs))} is for the network of --model; name one, or leave it out.")
-    d = diagnose(
+    diagnosis = diagnose(
         data,
         _read_embeddings(args.embeddings),
         max_examples=args.max_examples,
@@ -177,13 +191,43 @@ def _diagnose(args):
         command=train_command(args),
     )
     if args.json != "-":
-        print(d)
+        print(diagnosis)
     if args.json:
-        output(d.record, args.json)
+        output(diagnosis.to_dict(), args.json)
     if args.figure:
-        write_whole(args.figure, lambda p: fig_diagnosis(d.record).savefig(p, dpi=150))
+        write_whole(args.figure, lambda file: fig_diagnosis(diagnosis).savefig(file, dpi=150))
 
 
-def pde_diagnose(argv=None):
-    "Console command: say what can be known before training."
-    guarded(diagnose_parser(), _diagnose, argv)
+def _check_options(args):
+    "Refuse what cannot work before any data is read."
+    if args.embeddings and args.model:
+        raise ValueError("--embeddings and --model exclude each other; the probes see one of them.")
+    if args.weights != "pretrained" and not args.model:
+        raise ValueError(
+            f"--weights {args.weights} is for the network of --model; name one, or leave it out."
+        )
+    if not args.figure:
+        return
+    if Path(args.figure).suffix not in (".png", ".svg", ".pdf"):
+        raise ValueError(f"--figure {args.figure}: give a name that ends in .png, .svg or .pdf.")
+    writable_folder(Path(args.figure).parent)
+
+# %% ../../nbs/12_cli/05_diagnose.ipynb #cd000003
+def _open(args):
+    "The data, and the columns that could be an attribute where none is named."
+    options = {name: getattr(args, name, None) for name in OPENED}
+    if args.attribute or args.data in READERS or not args.label or not Path(args.data).exists():
+        return open_data(**options), None
+    del options["attribute"]
+    return open_columns(**options)
+
+
+def _read_embeddings(path):
+    if path is None:
+        return None
+    try:
+        return np.load(path, allow_pickle=False)
+    except (ValueError, OSError) as e:
+        raise ValueError(
+            f"--embeddings {path!r} cannot be read as .npy ({e}); write it with numpy.save."
+        ) from None

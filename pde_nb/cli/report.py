@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..analysis.attention import Attention
+from ..analysis.attention_pictures import Attention
 from ..analysis.mistakes import Mistakes, worst_mistakes
 from .train import guarded, open_again
 from ..core.arguments import lookup

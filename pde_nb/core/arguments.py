@@ -12,7 +12,7 @@ import numpy as np
 
 # %% ../../nbs/01_core/01_arguments.ipynb #mv000007
 def did_you_mean(name: str, known) -> str:
-    "A hint to the nearest known name, or nothing."
+    "A hint to the nearest known name, ` (did you mean 'erm'?)`; nothing where none is near."
     by_lower = {str(k).lower(): k for k in known}
     near = get_close_matches(str(name).lower(), list(by_lower), n=1, cutoff=0.4)
     return f" (did you mean {by_lower[near[0]]!r}?)" if near else ""
@@ -21,22 +21,31 @@ def did_you_mean(name: str, known) -> str:
 def lookup(name: str, table: dict, what: str):
     "The entry of a table. Raises `ValueError` that lists the names and suggests one."
     if name not in table:
-        raise ValueError(
-            f"{what} {name!r} is not known{did_you_mean(name, table)}; there are {', '.join(map(str, table))}."
-        )
+        names = ", ".join(map(str, table))
+        raise ValueError(f"{what} {name!r} is not known{did_you_mean(name, table)}; there are {names}.")
     return table[name]
 
 # %% ../../nbs/01_core/01_arguments.ipynb #mv000010
-def number(name: str, v, low: float, above: bool = False) -> float:
+def number(
+    name: str,  # of the argument, for the message
+    value,
+    low: float,  # the least that is allowed
+    above: bool = False,  # `low` itself is not allowed
+) -> float:
     "A finite number of at least `low` (or above it). Raises `ValueError` for anything else."
-    good = isinstance(v, (int, float, np.integer, np.floating)) and not isinstance(v, bool) and np.isfinite(v)
-    if not good or v < low or (above and v == low):
-        raise ValueError(f"{name}={v!r}; give a number {'above' if above else 'of at least'} {low}.")
-    return float(v)
+    if not is_number(value) or value < low or (above and value == low):
+        raise ValueError(f"{name}={value!r}; give a number {'above' if above else 'of at least'} {low}.")
+    return float(value)
 
 
-def whole_number(name: str, v, low: int) -> int:
+def whole_number(name: str, value, low: int) -> int:
     "A whole number of at least `low`. Raises `ValueError` for anything else."
-    if number(name, v, low) != int(v):
-        raise ValueError(f"{name}={v!r}; give a whole number.")
-    return int(v)
+    if not is_number(value) or value < low or value != int(value):
+        raise ValueError(f"{name}={value!r}; give a whole number of at least {low}.")
+    return int(value)
+
+# %% ../../nbs/01_core/01_arguments.ipynb #02deb1dd
+def is_number(value) -> bool:
+    "Whether a value is a finite number; True and False are none."
+    kinds = int, float, np.integer, np.floating
+    return isinstance(value, kinds) and not isinstance(value, bool) and bool(np.isfinite(value))

@@ -19,7 +19,8 @@ from .statistics import Summary
 # %% ../../nbs/01_core/06_tables.ipynb #36978426
 @dataclass(frozen=True)
 class Table:
-    "A table of plain cells. Raises `ValueError` for a row of another length than the head or a bad `align`."
+    """A table of plain cells. Raises `ValueError` for a row of another length than the head or a bad
+    `align`."""
 
     head: tuple[str, ...]
     rows: tuple[tuple, ...]  # cells: str, or anything with __str__
@@ -173,7 +174,6 @@ LATEX = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
     "±": r"$\pm$",
     "−": "$-$",
     "×": r"$\times$",

@@ -6,16 +6,17 @@
 __all__ = ['scale_derivative', 'inequality', 'infer_environments', 'EIIL']
 
 # %% ../../nbs/07_methods/09_eiil.ipynb #8637caf4
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from fastcore.basics import patch
 from jaxtyping import Bool, Float, Int
+from torch import Tensor
 
-from ..algorithm.groups import make_groups
+from ..algorithm.groups import Groups, make_groups
 from ..core.arguments import number, whole_number
-from .base import CannotRun, ToTheEnd, of_group
+from .base import Batch, CannotRun, class_ids, plain_first, shares_text
 from .group_dro import GroupDRO
 
 # %% ../../nbs/07_methods/09_eiil.ipynb #147937b0
@@ -57,7 +58,8 @@ def infer_environments(
 # %% ../../nbs/07_methods/09_eiil.ipynb #7f971581
 @dataclass
 class EIIL(GroupDRO):
-    "GroupDRO over inferred environments. Raises `ValueError` for a setting outside its range, and where only one environment is found."
+    """GroupDRO over inferred environments.
+    Raises `ValueError` for a setting outside its range, and where only one environment is found."""
 
     first_epochs: int = 1  # of the reference model, ≥ 1
     first_lr: float | None = None  # its learning rate, > 0; None: as in the second stage
@@ -66,87 +68,103 @@ class EIIL(GroupDRO):
     conditional: bool = True  # groups are label × environment; False: the environments alone
 
     name = "eiil"
+    label = "EIIL"
+    mark = ("#a05195", ">")
     needs_groups = ()
+    passes_needed = 2
+    learned = ("q", "environment")
     environment = None  # of each training example, once it is known
 
+    def check(self, groups):
+        super().check(groups)
+        check_eiil(self)
+
     def setup(self):
-        whole_number("first_epochs", self.first_epochs, 1)
-        whole_number("env_steps", self.env_steps, 0)
-        number("env_lr", self.env_lr, 0, above=True)
-        if self.first_lr is not None:
-            number("first_lr", self.first_lr, 0, above=True)
-        if not isinstance(self.conditional, bool):
-            raise ValueError(f"conditional={self.conditional!r}; give true or false.")
-        self.given = self.groups  # those of the data; unknown to training, but told in a note
+        self.of_data = self.groups  # unknown to training, but told in a note
         super().setup()
 
+    def within(self, passes: float, groups: Groups, n_val: int = 0) -> "EIIL":
+        "Within a budget for both stages: a first stage of one pass."
+        return replace(self, epochs=self.whole_passes(passes) - 1, first_epochs=1)
+
     def first(self):
-        return ToTheEnd(self.first_epochs), dict(
-            patience=None, **({} if self.first_lr is None else {"lr": self.first_lr})
+        return plain_first(self.first_epochs, self.first_lr)
+
+# %% ../../nbs/07_methods/09_eiil.ipynb #be3cade4
+def check_eiil(eiil: EIIL):
+    "Raises `ValueError` for settings out of range."
+    whole_number("first_epochs", eiil.first_epochs, 1)
+    whole_number("env_steps", eiil.env_steps, 0)
+    number("env_lr", eiil.env_lr, 0, above=True)
+    if eiil.first_lr is not None:
+        number("first_lr", eiil.first_lr, 0, above=True)
+    if not isinstance(eiil.conditional, bool):
+        raise ValueError(f"conditional={eiil.conditional!r}; give true or false.")
+
+
+def check_inferred(eiil: EIIL):
+    "Raises `ValueError` before the environments are known."
+    if eiil.environment is None:
+        raise ValueError(
+            "method 'eiil' does not know its environments yet; "
+            "train it with robust_fit, or call after_first with what a first stage came to."
         )
 
-    def regroup(self, found):
-        "Take these environments for groups."
-        y = self.given.ids // (self.given.n_groups // self.given.shape[0])
-        self.environment = found
-        self.groups = (
-            make_groups(y, found.astype(int), names=("y", "environment"))
-            if self.conditional
-            else make_groups(found.astype(int), names=("environment",))
-        )
-        self.ids = torch.as_tensor(self.groups.ids)
-        GroupDRO.setup(self)
+
+def check_two(eiil: EIIL, environment: Bool[np.ndarray, " n"]):
+    "Raises `CannotRun` when all examples are in one environment."
+    if environment.any() and not environment.all():
+        return
+    remedy = "it gets everything right: give fewer first_epochs, a lower first_lr or more weight_decay."
+    if environment.all():
+        remedy = "it gets everything wrong: give more first_epochs or another first_lr."
+    raise CannotRun(
+        f"the reference model puts all {len(environment):,} training examples into one environment "
+        f"(first_epochs={eiil.first_epochs}), so no groups can be inferred; {remedy}"
+    )
 
 # %% ../../nbs/07_methods/09_eiil.ipynb #163ebc3e
 @patch
-def after_first(self: EIIL, first, model):
+def after_first(self: EIIL, first, model) -> list[str]:
+    "Infer the environments from what the reference model says, and take them for groups."
     d = scale_derivative(first.scores, first.y)
-    found = infer_environments(d, self.env_steps, self.env_lr, self.seed)
-    for one in (d > 0, found):  # a search from random values would hide that there is only one
-        if not one.all() and one.any():
-            continue
-        remedy = (
-            "it gets everything wrong: give more first_epochs or another first_lr."
-            if one.all()
-            else "it gets everything right: give fewer first_epochs, a lower first_lr or more weight_decay."
-        )
-        raise CannotRun(
-            f"the reference model puts all {len(found):,} training examples into one environment (first_epochs={self.first_epochs}), so no groups can be inferred; {remedy}"
-        )
-    self.regroup(found)
-    return [
-        f"the environment in which the reference model does worse has {found.sum():,} of {len(found):,} training examples: {of_group(self.given, np.flatnonzero(found))}"
-    ]
-
-# %% ../../nbs/07_methods/09_eiil.ipynb #89cdfdca
-@patch
-def _known(self: EIIL):
-    "Refuse to train before the environments are known."
-    if self.environment is None:
-        raise ValueError(
-            "method 'eiil' does not know its environments yet; train it with robust_fit, or call after_first with what a first stage came to."
-        )
+    environment = infer_environments(d, self.env_steps, self.env_lr, self.seed)
+    check_two(self, d > 0)  # a search from random values would hide that there is only one
+    check_two(self, environment)
+    self.regroup(environment)
+    n = f"{environment.sum():,} of {len(environment):,}"
+    shares = shares_text(self.of_data, np.flatnonzero(environment))
+    return [f"the environment in which the reference model does worse has {n} training examples: {shares}"]
 
 
 @patch
-def order(self: EIIL, epoch):
-    self._known()
+def regroup(self: EIIL, environment: Bool[np.ndarray, " n"]):
+    "Take these environments for groups, and begin anew with the weights over groups."
+    self.environment = environment
+    second = environment.astype(int)
+    if self.conditional:
+        self.groups = make_groups(class_ids(self.of_data), second, names=("y", "environment"))
+    else:
+        self.groups = make_groups(second, names=("environment",))
+    self.ids = torch.as_tensor(self.groups.ids)
+    GroupDRO.setup(self)
+
+# %% ../../nbs/07_methods/09_eiil.ipynb #4f6d5d16
+@patch
+def order(self: EIIL, epoch: int) -> Int[np.ndarray, " shown"]:
+    check_inferred(self)
     return GroupDRO.order(self, epoch)
 
 
 @patch
-def batch_loss(self: EIIL, batch):
-    self._known()
+def batch_loss(self: EIIL, batch: Batch) -> Float[Tensor, ""]:
+    check_inferred(self)
     self.ids = self.ids.to(batch.examples.device)
     return self.loss(batch.losses, self.ids[batch.examples])
 
 
 @patch
-def state_dict(self: EIIL):
-    return {**GroupDRO.state_dict(self), "environment": self.environment}
-
-
-@patch
-def load_state_dict(self: EIIL, state):
+def load_state_dict(self: EIIL, state: dict):
+    "Take back the environments, and then the weights over their groups."
     self.regroup(state["environment"])
     GroupDRO.load_state_dict(self, state)

@@ -20,10 +20,8 @@ def batch_group_losses(
     losses: Float[Tensor, " batch"],
     groups: Int[Tensor, " batch"],
     n_groups: int,
-) -> tuple[
-    Float[Tensor, " groups"], Float[Tensor, " groups"]
-]:  # mean loss (0 for a group without examples here), examples
-    "Mean loss and number of examples of each group in a batch; one pass, differentiable."
+) -> tuple[Float[Tensor, " groups"], Float[Tensor, " groups"]]:
+    "Mean loss (0 without examples) and number of examples of each group in a batch; differentiable."
     count = torch.zeros(n_groups, device=losses.device).index_add_(0, groups, torch.ones_like(losses))
     total = torch.zeros(n_groups, device=losses.device, dtype=losses.dtype).index_add(0, groups, losses)
     return total / count.clamp_min(1), count
@@ -36,15 +34,19 @@ class GroupDRO(Method):
     by: str = "group"  # batches draw every 'group' or 'class' equally often, or 'none': every example
     eta: float = 0.01  # step size of the weights, > 0
     adjustment: float = 0.0  # C ≥ 0
-    absent: str = (
-        "adjust"  # what a group that a batch lacks gets: the 'adjust'ment alone, or 'keep' its weight
-    )
+    absent: str = "adjust"  # a group that a batch lacks gets the 'adjust'ment alone, or may 'keep' its weight
 
     name = "group_dro"
+    label = "GroupDRO"
+    mark = ("#7a5195", "^")
     needs_groups = ("train",)
+    learned = ("q",)
+
+    def check(self, groups):
+        super().check(groups)
+        check_group_dro(self)
 
     def setup(self):
-        _check(self)
         if self.by != "none":
             self.balance = coarse(self.groups, self.by)
         counts = torch.as_tensor(self.groups.counts, dtype=torch.float32)
@@ -52,11 +54,9 @@ class GroupDRO(Method):
         self.q = (counts > 0) / (counts > 0).sum()
 
     def order(self, epoch):
-        return (
-            super().order(epoch)
-            if self.by == "none"
-            else balanced_draw(self.balance, epoch_rng(self.seed, epoch))
-        )
+        if self.by == "none":
+            return super().order(epoch)
+        return balanced_draw(self.balance, epoch_rng(self.seed, epoch))
 
     def loss(self, losses, groups):
         mean, count = batch_group_losses(losses, groups, len(self.q))
@@ -66,15 +66,9 @@ class GroupDRO(Method):
         self.q = self.q / self.q.sum()
         return (self.q * mean).sum()
 
-    def state_dict(self):
-        return {"q": self.q}
-
-    def load_state_dict(self, state):
-        self.q = state["q"]
-
 # %% ../../nbs/07_methods/04_group_dro.ipynb #b44bd7c3
-def _check(dro):
-    "Refuse settings out of range."
+def check_group_dro(dro: GroupDRO):
+    "Raises `ValueError` for settings out of range."
     if dro.by not in ("group", "class", "none"):
         raise ValueError(f"by={dro.by!r}; draw by 'group', 'class' or 'none'.")
     number("eta", dro.eta, 0, above=True)

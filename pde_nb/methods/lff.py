@@ -7,7 +7,7 @@ __all__ = ['generalised_cross_entropy', 'LfF']
 
 # %% ../../nbs/07_methods/08_lff.ipynb #834f70c3
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from fastcore.basics import patch
@@ -15,8 +15,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from ..algorithm.groups import Groups
 from ..core.arguments import number
-from .base import Method
+from .base import Method, class_ids
 
 # %% ../../nbs/07_methods/08_lff.ipynb #b2c5bd23
 def generalised_cross_entropy(
@@ -38,20 +39,23 @@ class LfF(Method):
     gce: str = "paper"  # 'released': q times the generalised cross-entropy, in effect
 
     name = "lff"
+    label = "LfF"
+    mark = ("#c97b84", "<")
+    passes_needed = 2
+    learned = ("averages",)
+
+    def check(self, groups):
+        super().check(groups)
+        check_lff(self)
 
     def setup(self):
-        if number("q", self.q, 0, above=True) > 1:
-            raise ValueError(f"q={self.q}; give a number above 0, and at most 1.")
-        if number("average", self.average, 0) >= 1:
-            raise ValueError(f"average={self.average}; give a number of at least 0, and below 1.")
-        if not isinstance(self.by_class, bool):
-            raise ValueError(f"by_class={self.by_class!r}; give true or false.")
-        if self.gce not in ("paper", "released"):
-            raise ValueError(f"gce={self.gce!r}; give 'paper' or 'released'.")
-        self.y = torch.as_tensor(self.groups.ids // (self.groups.n_groups // self.groups.shape[0]))
-        self.averages = torch.full(
-            (2, len(self.groups)), float("nan")
-        )  # of the biased and the debiased network; nan: not seen yet
+        self.y = torch.as_tensor(class_ids(self.groups))
+        # of the biased and the debiased network; nan: not seen yet
+        self.averages = torch.full((2, len(self.groups)), float("nan"))
+
+    def within(self, passes: float, groups: Groups, n_val: int = 0) -> "LfF":
+        "Within a budget for both networks."
+        return replace(self, epochs=self.whole_passes(passes) // 2)
 
     def attach(self, model):
         return [deepcopy(model)]
@@ -60,15 +64,21 @@ class LfF(Method):
         (biased,) = batch.beside
         losses = torch.stack([cross_entropy(biased, batch.y, reduction="none"), batch.losses])
         weights = self.weights(batch.examples, losses.detach())
-        return (self.q if self.gce == "released" else 1.0) * generalised_cross_entropy(
-            biased, batch.y, self.q
-        ).mean() + (weights * losses[1]).mean()
+        factor = self.q if self.gce == "released" else 1.0
+        of_biased = generalised_cross_entropy(biased, batch.y, self.q).mean()
+        return factor * of_biased + (weights * losses[1]).mean()
 
-    def state_dict(self):
-        return {"averages": self.averages}
-
-    def load_state_dict(self, state):
-        self.averages = state["averages"]
+# %% ../../nbs/07_methods/08_lff.ipynb #a1c1e109
+def check_lff(lff: LfF):
+    "Raises `ValueError` for settings out of range."
+    if number("q", lff.q, 0, above=True) > 1:
+        raise ValueError(f"q={lff.q}; give a number above 0, and at most 1.")
+    if number("average", lff.average, 0) >= 1:
+        raise ValueError(f"average={lff.average}; give a number of at least 0, and below 1.")
+    if not isinstance(lff.by_class, bool):
+        raise ValueError(f"by_class={lff.by_class!r}; give true or false.")
+    if lff.gce not in ("paper", "released"):
+        raise ValueError(f"gce={lff.gce!r}; give 'paper' or 'released'.")
 
 # %% ../../nbs/07_methods/08_lff.ipynb #606905e5
 @patch
@@ -77,16 +87,21 @@ def weights(
     examples: Int[Tensor, " batch"],
     losses: Float[Tensor, "2 batch"],  # of the biased and of the debiased network
 ) -> Float[Tensor, " batch"]:
-    "The weights of a batch in the debiased network's loss, after its losses have entered the moving averages."
-    self.y, self.averages, losses = self.y.to(losses.device), self.averages.to(losses.device), losses.float()
+    "The weights of a batch in the debiased network's loss; its losses enter the moving averages first."
+    losses = losses.float()
+    self.y = self.y.to(losses.device)
+    self.averages = self.averages.to(losses.device)
     old = self.averages[:, examples]
-    self.averages[:, examples] = torch.where(
-        old.isnan(), losses, self.average * old + (1 - self.average) * losses
-    )
+    new = self.average * old + (1 - self.average) * losses
+    self.averages[:, examples] = torch.where(old.isnan(), losses, new)
     now = self.averages[:, examples]
     if self.by_class:
-        largest = torch.zeros(2, self.groups.shape[0], device=losses.device).scatter_reduce_(
-            1, self.y.expand(2, -1), self.averages.nan_to_num(), "amax"
-        )
-        now = now / largest[:, self.y[examples]].clamp_min(1e-8)
+        now = now / self.largest()[:, self.y[examples]].clamp_min(1e-8)
     return now[0] / (now[0] + now[1]).clamp_min(1e-8)
+
+
+@patch
+def largest(self: LfF) -> Float[Tensor, "2 classes"]:
+    "The largest average of each class, of both networks."
+    none = torch.zeros(2, self.groups.shape[0], device=self.averages.device)
+    return none.scatter_reduce_(1, self.y.expand(2, -1), self.averages.nan_to_num(), "amax")

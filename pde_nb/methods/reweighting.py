@@ -21,6 +21,8 @@ class Reweighting(Method):
     by: str = "group"  # 'group' or 'class'
 
     name = "reweighting"
+    label = "Reweighting"
+    mark = ("#66a61e", "d")
 
     @property
     def needs_groups(self):
@@ -28,9 +30,7 @@ class Reweighting(Method):
 
     def setup(self):
         groups = coarse(self.groups, self.by)
-        of_group = np.zeros(
-            self.groups.n_groups
-        )  # by the id of the finest groups, which is what a batch brings
+        of_group = np.zeros(self.groups.n_groups)  # by the finest groups, whose ids a batch brings
         of_group[self.groups.ids] = balancing_weights(groups)[groups.ids]
         self.weights = torch.as_tensor(of_group, dtype=torch.float32)
 
@@ -45,6 +45,8 @@ class Resampling(Method):
     by: str = "group"  # 'group' or 'class'
 
     name = "resampling"
+    label = "Group resampling"
+    mark = ("#2e8b57", "D")
 
     @property
     def needs_groups(self):

@@ -11,13 +11,17 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ..algorithm.groups import group_names
-from ..analysis.attention import draw_attention, look, viewer
+from ..analysis.attention_pictures import attention_by_group, draw_attention, viewer
 from .blocks import LIGHT
 from .run_page import RunRecord, active_counts, as_run, default_split
 from ..sources.data import Data
 
 # %% ../../nbs/10_report/08_demo_figure.ipynb #2d2ffb80
-def draw_groups(ax, names, counts):
+def draw_groups(
+    ax,  # of matplotlib
+    names: list[str],  # of the groups
+    counts: list[int],  # training examples
+):
     "Part (A): the sizes of the training groups, as bars."
     at = np.arange(len(names))[::-1]
     ax.barh(at, counts, color=[LIGHT[i % len(LIGHT)] for i in range(len(names))])
@@ -29,42 +33,44 @@ def draw_groups(ax, names, counts):
     ax.title.set_fontsize(10)
 
 
-def active_by_epoch(run: RunRecord):  # names of the parts, (epochs, parts) examples
-    "How many examples of each training group an epoch could draw from; of all together where the run has no ledger."
+def active_by_epoch(run: RunRecord) -> tuple[tuple[str, ...], np.ndarray]:  # names, (epochs, names) examples
+    """How many examples of each training group an epoch could draw from.
+
+    Of all groups together, as "active set", where the run has no ledger."""
     curve = run.record["curve"]
     if run.entered is None:
-        return ("active set",), np.array([[c["active"]] for c in curve])
-    return run.entered.names, active_counts(run)[
-        [min(c["stage"], len(run.entered.counts) - 1) for c in curve]
-    ]
+        return ("active set",), np.array([[epoch["active"]] for epoch in curve])
+    last = len(run.entered.counts) - 1
+    stages = [min(epoch["stage"], last) for epoch in curve]
+    return run.entered.names, active_counts(run)[stages]
 
-
-def draw_growth(ax, run: RunRecord, names):
+# %% ../../nbs/10_report/08_demo_figure.ipynb #df000001
+def draw_growth(
+    ax,  # of matplotlib
+    run: RunRecord,
+    names: list[str],  # of the groups, in the order of their colours
+):
     "Part (B): the active set over epochs, group upon group, with the chosen epoch."
     parts, active = active_by_epoch(run)
-    colours = [LIGHT[(list(names).index(p) if p in names else i) % len(LIGHT)] for i, p in enumerate(parts)]
-    ax.stackplot(
-        np.arange(len(active) + 1),
-        np.vstack([active, active[-1:]]).T,
-        colors=colours,
-        step="post",
-        alpha=0.85,
-        lw=0,
-    )
-    grown = [i for i in range(1, len(active)) if active[i].sum() > active[i - 1].sum()]
-    for i in grown:
-        ax.axvline(i, ls=":", lw=1.2 if i == grown[0] else 0.5, color="k", alpha=1 if i == grown[0] else 0.35)
-    best = run.record["best_epoch"] + 0.5
-    ax.plot(best, 1.03 * active.sum(1).max(), "v", color="k", ms=5)
+    numbers = [list(names).index(part) if part in names else i for i, part in enumerate(parts)]
+    colours = [LIGHT[number % len(LIGHT)] for number in numbers]
+    edges = np.arange(len(active) + 1)
+    heights = np.vstack([active, active[-1:]]).T
+    ax.stackplot(edges, heights, colors=colours, step="post", alpha=0.85, lw=0)
+    _mark_expansions(ax, active.sum(1))
+    ax.plot(run.record["best_epoch"] + 0.5, 1.03 * active.sum(1).max(), "v", color="k", ms=5)
     ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-    ax.set(
-        xlabel="epoch (▼: the one that is kept)",
-        ylabel="examples",
-        xlim=(0, len(active)),
-        title="(B) the active set of PDE",
-    )
+    ax.set(xlabel="epoch (▼: the one that is kept)", ylabel="examples", xlim=(0, len(active)))
+    ax.set_title("(B) the active set of PDE", fontsize=10)
     ax.spines[["top", "right"]].set_visible(False)
-    ax.title.set_fontsize(10)
+
+
+def _mark_expansions(ax, sizes):
+    "A dotted line where the active set grows, the first one strong."
+    grows = np.flatnonzero(np.diff(sizes) > 0) + 1
+    for i, epoch in enumerate(grows):
+        width, alpha = (0.5, 0.35) if i else (1.2, 1)
+        ax.axvline(epoch, ls=":", lw=width, color="k", alpha=alpha)
 
 # %% ../../nbs/10_report/08_demo_figure.ipynb #60b0ed27
 def fig_demo(
@@ -77,16 +83,19 @@ def fig_demo(
     seed: int = 0,  # of the draw of the pictures
     **options,  # model, device: as in `viewer`
 ) -> Figure:
-    "`fig:demo`: the groups, the growth of the active set, and attention maps. Raises `ValueError` for runs that are no runs on the same pictures."
-    views, grown = [viewer(r, data, n, **options) for r, n in zip((erm, pde), names)], as_run(pde)
-    groups = views[0].data.groups("train")
-    seen = look(views, default_split(grown, split), most, seed=seed)
-    rows = sum(len(g.pictures[:most]) for g in seen.groups)
+    """`fig:demo`: the groups, the growth of the active set, and attention maps.
+
+    Raises `ValueError` for runs that are no runs on the same pictures."""
+    viewers = [viewer(run, data, name, **options) for run, name in zip((erm, pde), names)]
+    record = as_run(pde)
+    groups = viewers[0].data.groups("train")
+    attention = attention_by_group(viewers, default_split(record, split), most, seed=seed)
+    rows = sum(len(g.pictures[:most]) for g in attention.groups)
     fig = Figure(figsize=(9.4, max(4.6, 1.3 * rows + 0.6)), dpi=85, layout="constrained")
     left, right = fig.subfigures(1, 2, width_ratios=(1, 1.15), wspace=0.04)
     above, below = left.subplots(2, 1)
     draw_groups(above, group_names(groups), groups.counts.tolist())
-    draw_growth(below, grown, group_names(groups))
-    draw_attention(right, seen, most)
+    draw_growth(below, record, group_names(groups))
+    draw_attention(right, attention, most)
     right.suptitle("(C) what the models look at", fontsize=10)
     return fig

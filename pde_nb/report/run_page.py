@@ -24,7 +24,13 @@ import numpy as np
 
 from ..algorithm.groups import group_names
 from ..algorithm.metrics import GroupCounts, worst_interval
-from ..analysis.attention import Attention, look, mean_share, picture_address, viewer
+from pde_nb.analysis.attention_pictures import (
+    Attention,
+    attention_by_group,
+    mean_share,
+    picture_address,
+    viewer,
+)
 from ..analysis.mistakes import Mistakes, worst_mistakes
 from ..core.arguments import lookup
 from ..core.files import writable_folder, write_whole
@@ -1098,7 +1104,7 @@ def attention_of(
     if not there:
         return None
     try:
-        return look(
+        return attention_by_group(
             [viewer(run, given, label, model, device) for label, run in there],
             default_split(records[0], split),
             most or 2,
@@ -1143,7 +1149,7 @@ def _strip_rows(a, g):
     return tuple(
         (
             Card((f"is {a.labels[g.rows[i]]}", f"row {g.rows[i]}"), picture_address(x), f"row {g.rows[i]}"),
-            *(says(v, i) for v in g.looks),
+            *(says(v, i) for v in g.by_model),
         )
         for i, x in enumerate(g.pictures)
     )
@@ -1172,7 +1178,7 @@ def share_table(a: Attention) -> list:
     none = [
         f"{k}: {n}"
         for i, k in enumerate(a.names)
-        if (n := sum(int(np.isnan(g.looks[i].share).sum()) for g in a.groups))
+        if (n := sum(int(np.isnan(g.by_model[i].share).sum()) for g in a.groups))
     ]
     empty = f" Maps without any evidence for the answer are left out ({', '.join(none)})." if none else ""
     return [
