@@ -6,7 +6,7 @@ works without torch. Everything else in the sub-packages is internal and may mov
     data = pde_nb.from_table("loans.csv", label="granted", attribute="district")
     print(pde_nb.diagnose(data))
     fit = pde_nb.robust_fit(None, data)
-    print(fit.report)
+    print(fit.record)
 """
 
 __version__ = "0.1.0"

@@ -21,12 +21,12 @@ from .methods.reweighting import Resampling as Resampling
 from .methods.reweighting import Reweighting as Reweighting
 from .methods.subsample import Subsample as Subsample
 from .report.run_page import report_html as report_html
-from .sources.arrays import from_arrays as from_arrays
 from .sources.data import Data as Data
-from .sources.folders import from_folder as from_folder
-from .sources.hub import from_hf as from_hf
+from .sources.data import from_arrays as from_arrays
+from .sources.hubs import from_hf as from_hf
+from .sources.hubs import from_wilds as from_wilds
+from .sources.tables import from_folder as from_folder
 from .sources.tables import from_table as from_table
-from .sources.wilds import from_wilds as from_wilds
 from .training.fit import evaluate_run as evaluate_run
 from .training.fit import robust_fit as robust_fit
 from .training.record import RunRecord as RunRecord

@@ -256,8 +256,18 @@ def check_clean():
 def check_lint():
     """The code has the form that ruff.toml and tools/form.py ask for; the modules have no undefined names."""
     places = [name for name in (NBS, "tools", "benchmarks", "docs", "setup.py") if (ROOT / name).exists()]
-    # F722 is off because jaxtyping's shapes are strings that are not expressions.
-    modules = ("check", "--isolated", "--select", "F", "--ignore", "F722", "--output-format", "concise", LIB)
+    # F722: jaxtyping's shapes are no expressions; F811: `patch` gives several classes a method of one name.
+    modules = (
+        "check",
+        "--isolated",
+        "--select",
+        "F",
+        "--ignore",
+        "F722,F811",
+        "--output-format",
+        "concise",
+        LIB,
+    )
     asked = {
         ("-m", "ruff", *modules): "edit the notebook that the module is exported from",
         ("-m", "ruff", "format", "--diff", "--quiet", *places): "run `ruff format`",
@@ -362,7 +372,9 @@ def relative_links(path):
 def check_links():
     """What the prose links to is there."""
     pages = [ROOT / NBS / path for path in notebooks()]
-    pages += sorted(path for folder in (".", "results", "benchmarks") for path in (ROOT / folder).glob("*.md"))
+    pages += sorted(
+        path for folder in (".", "results", "benchmarks") for path in (ROOT / folder).glob("*.md")
+    )
     lines = [
         f"{page.relative_to(ROOT).as_posix()} links to {target}, which is not there"
         for page in pages

@@ -43,7 +43,7 @@ from ..core.statistics import summary
 from ..core.style import COLOURS, new_figure
 from ..methods.base import CannotRun, Method
 from ..methods.pde import PDE
-from ..methods.pde import PDE
+from ..methods.pde_auto import AutoPDE
 from ..networks.models import default_model
 from ..report.demo_figure import fig_demo
 from ..sources.data import Data
@@ -329,7 +329,7 @@ def method_of(name: str, setup: Setup) -> Method:
     passes = setup.passes or setup.scale * setup.preset("erm").method.epochs
     if name == "subsample":
         return replace(method, epochs=max(1, subsample_epochs(setup, n)))
-    if isinstance(method, PDE):
+    if isinstance(method, AutoPDE):
         return (
             replace(
                 method,

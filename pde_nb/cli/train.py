@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['OPENED', 'open_data', 'read_arrays', 'open_arrays', 'setting_names', 'value', 'data_options', 'model_options',
-           'asked_inputs', 'train_parser', 'auto_text', 'plan_text', 'output', 'opened_with', 'guarded', 'pde_train',
-           'eval_parser', 'open_again', 'pde_eval']
+           'asked_inputs', 'train_parser', 'plan_text', 'output', 'opened_with', 'spec_of', 'run_folder', 'guarded',
+           'pde_train', 'eval_parser', 'open_again', 'pde_eval']
 
 # %% ../../nbs/12_cli/01_train.ipynb #f3ca96fe
 import argparse
@@ -14,32 +14,27 @@ import os
 import sys
 import warnings
 import zipfile
-from dataclasses import MISSING, asdict, fields
+from dataclasses import MISSING, fields
 from pathlib import Path
 
 import numpy as np
 
-from ..algorithm.expansion import Schedule
-from ..algorithm.metrics import group_report
+from ..algorithm.metrics import figures, group_report
 from ..core.arguments import did_you_mean, whole_number
 from ..core.files import json_text, writable_folder, write_whole
-from ..methods.base import describe
+from ..methods.registry import METHODS, method_title
+from ..methods.registry import setting_names as method_settings
 from ..sources.data import Data, from_arrays
 from ..sources.tables import from_folder, from_table
 from ..sources.published import READERS, with_class_terms
 from ..sources.published import NOISE
-from ..sources.published import relabel
-from pde_nb.training.fit import (
-    METHODS,
-    evaluate_run,
-    figures,
-    read_config,
-    robust_fit,
-    unfinished,
-    validation_note,
-)
-from ..training.loop import Settings
-from ..training.seeds import fit_seeds, seeds_text
+from ..sources.published_check import relabelled
+from ..training.fit import evaluate_run, fit_spec, validation_note
+from ..training.folder import read_config, unfinished
+from ..training.record import RunRecord
+from ..training.seeds import fit_seeds, seeds_table
+from ..training.settings import Settings
+from ..training.spec import decide
 
 # %% ../../nbs/12_cli/01_train.ipynb #d8008d0c
 def open_data(
@@ -58,7 +53,7 @@ def open_data(
         _unused(data, label=label, attribute=attribute, split=split, **columns)
         if root is None:
             raise ValueError(f"--data {data} needs --root, the folder that holds the data set's own folder.")
-        found = relabel(READERS[data](root), known_noise or "keep")
+        found = relabelled(READERS[data](root), known_noise or "keep")
         return with_class_terms(found) if class_terms else found
     path = Path(data)
     if not path.exists():
@@ -131,10 +126,9 @@ def open_arrays(path, label: str, attribute: list[str], split: str) -> Data:
 # %% ../../nbs/12_cli/01_train.ipynb #02fd4c91
 def setting_names() -> list[str]:
     "The fields that can be given as options."
-    known = [
-        f.name for c in (Settings, *METHODS.values(), Schedule) for f in fields(c) if f.name != "schedule"
-    ]
-    return list(dict.fromkeys(known))
+    own = ("schedule",)  # options of their own
+    names = [*(f.name for f in fields(Settings)), *method_settings()]
+    return [name for name in dict.fromkeys(names) if name not in own]
 
 
 def value(text: str):
@@ -213,6 +207,12 @@ def train_parser() -> argparse.ArgumentParser:
     data_options(a)
     model_options(a)
     a("--method", default="pde", help=f"one of {', '.join(METHODS)}; default pde")
+    a(
+        "--schedule",
+        default="auto",
+        choices=("auto", "fixed", "paper", "released"),
+        help="of PDE: auto (default; validation decides), fixed (from the groups, or as its settings say), or that of a preset",
+    )
     a("--preset", help="'paper' or 'released', for the benchmarks of the paper")
     a(
         "--first",
@@ -241,54 +241,20 @@ def train_parser() -> argparse.ArgumentParser:
         )
     return p
 
-# %% ../../nbs/12_cli/01_train.ipynb #24ba6dd3
-def auto_text(method, n_train: int) -> str:
-    "What a schedule that sets itself is going to do, in a line."
-    p = method.pace
-    limit = f", or after {method.epochs} rounds" if method.epochs else ""
-    return (
-        f"method {method.name} sets its schedule: a balanced warm-up of {len(method.active(0)):,} of {n_train:,} examples, then × {p.growth:g} at each expansion, {method.plan.n_stages - 1} at most; "
-        f"a stage ends when validation has not improved in {p.rounds} rounds or more, training after {p.tries} stage{'s' * (p.tries > 1)} without a gain{limit}"
-    )
-
 # %% ../../nbs/12_cli/01_train.ipynb #749fe75e
 def plan_text(run, config: dict) -> str:
     "What a run is going to do, in a few lines."
-    m, s = run.method, config["settings"]
+    n_weights = sum(p.numel() for p in run.model.parameters())
+    settings = {k: v for k, v in config["settings"].items() if v not in (None, False, "none")}
     lines = [
-        f"model {config['model']}, weights {config['weights']}, {sum(p.numel() for p in run.model.parameters()):,} parameters, on {config['device']}",
-        "settings " + ", ".join(f"{k} {v}" for k, v in s.items() if v not in (None, False, "none")),
+        f"model {config['model']}, weights {config['weights']}, {n_weights:,} parameters, on {config['device']}",
+        "settings " + ", ".join(f"{name} {value}" for name, value in settings.items()),
+        *run.method.describe_plan(len(run.train_rows)),
     ]
-    if schedule := getattr(m, "schedule", None):
-        lines.append(
-            "schedule "
-            + ", ".join(
-                f"{f.name} {getattr(schedule, f.name)}"
-                for f in fields(schedule)
-                if getattr(schedule, f.name) is not None
-            )
-            + f", expansion_lr {m.expansion_lr}"
-        )
-        lines.append(
-            f"active set {len(m.active(0)):,} examples in the warm-up, {len(m.active((run.n_epochs or 10**6) - 1)):,} at the end, of {len(run.train_rows):,}; {run.n_epochs} epochs"
-        )
-    elif hasattr(m, "pace"):
-        lines += [
-            "settings of the schedule " + ", ".join(f"{k} {v}" for k, v in asdict(m.pace).items()),
-            auto_text(m, len(run.train_rows)),
-        ]
-    else:
-        lines.append(
-            f"method {m.name}, "
-            + ", ".join(f"{k} {v}" for k, v in config["method"].items() if k != "name")
-            + f"; {len(m.active(0)):,} of {len(run.train_rows):,} examples"
-        )
-    if stages := m.first():
-        lines.append(
-            f"two stages: first {', '.join(f'{k} {v}' for k, v in describe(stages[0]).items())}, with "
-            + (", ".join(f"{k} {v}" for k, v in stages[1].items() if v is not None) or "the same settings")
-        )
-    return "\n".join([*lines, *([f"note: {note}"] if (note := validation_note(run.data)) else [])])
+    note = validation_note(run.data)
+    if note:
+        lines.append(f"note: {note}")
+    return "\n".join(lines)
 
 
 def output(text_or_figures: dict, where):
@@ -324,63 +290,69 @@ def opened_with(args) -> dict:
         d["root"] = str(Path(d["root"]).absolute())
     return d
 
-
-def _train(args):
-    say = (lambda *text: print(*text, file=sys.stderr)) if args.json == "-" else print
-    data = open_data(**{k: getattr(args, k) for k in OPENED})
-    say(data.describe(), "\n")
-    weights = None if args.weights == "none" else args.weights
+# %% ../../nbs/12_cli/01_train.ipynb #9265f685
+def spec_of(args, data: Data):
+    "The run that the options describe."
     changes = {k[4:]: v for k, v in vars(args).items() if k.startswith("set_") and v is not MISSING}
-    out = Path(
-        args.out
-        or f"runs/{data.name}-{args.method}-{Path(args.model or 'default').name}-{'seeds' if args.seeds is not None else f'seed{args.seed}'}"
-    )
-    common = dict(
+    return decide(
+        data,
+        args.model,
+        args.method,
+        schedule=args.schedule,
         preset=args.preset,
-        weights=weights,
-        out=out,
-        device=args.device,
-        restart=args.restart,
-        train_by=args.train_by,
-        checkpoint_every=args.checkpoint_every,
+        weights=None if args.weights == "none" else args.weights,
         inputs=asked_inputs(args),
-        opened=opened_with(args),
-        first=args.first,
+        train_by=args.train_by,
+        seed=args.seed,
+        device=args.device,
         **changes,
     )
+
+
+def run_folder(args, data: Data) -> Path:
+    "Where the run goes."
+    model = Path(args.model or "default").name
+    last = f"seed{args.seed}" if args.seeds is None else "seeds"
+    return Path(args.out or f"runs/{data.name}-{args.method}-{model}-{last}")
+
+
+def _train(args):
+    def say(*text):
+        print(*text, file=sys.stderr if args.json == "-" else sys.stdout)
+
+    data = open_data(**{k: getattr(args, k) for k in OPENED})
+    say(data.describe(), "\n")
+    out = run_folder(args, data)
+    keep = dict(out=out, restart=args.restart, checkpoint_every=args.checkpoint_every)
+    keep |= dict(opened=opened_with(args), first=args.first)
     if args.seeds is not None:
-        return _train_seeds(args, data, common, say)
+        return _train_seeds(args, data, keep, say)
     if args.resume and not unfinished(out) and not (out / "record.json").exists():
         raise ValueError(
-            f"--resume: there is no checkpoint in {str(out)!r}; leave --resume out to start there, or name the folder of the run."
+            f"--resume: there is no checkpoint in {str(out)!r}; leave --resume out to start there, "
+            "or name the folder of the run."
         )
-    fit = robust_fit(
-        args.model,
-        data,
-        args.method,
-        seed=args.seed,
-        began=lambda run, config: say(plan_text(run, config)),
-        **common,
-    )
+    fit = fit_spec(spec_of(args, data), data, began=lambda run, config: say(plan_text(run, config)), **keep)
     if fit.run is None:
         say("this run was finished before; its report:")
-    say(f"\n{fit.report}\n\nwritten to {out}")
+    say(f"\n{fit.record}\n\nwritten to {out}")
     if args.json:
-        output(fit.report.figures(fit.report.splits[-1]), args.json)
+        output(fit.record.figures(fit.record.splits[-1]).to_dict(), args.json)
 
 
-def _train_seeds(args, data, common, say):
+def _train_seeds(args, data, keep, say):
     "Several seeds, and what they come to."
     if args.resume or args.seed:
         raise ValueError(
-            f"--seeds {args.seeds} trains the seeds from 0 on, and goes on with those that were cut off; leave --{'resume' if args.resume else 'seed'} out."
+            f"--seeds {args.seeds} trains the seeds from 0 on, and goes on with those that were cut off; "
+            f"leave --{'resume' if args.resume else 'seed'} out."
         )
-    fits = fit_seeds(
-        args.model, data, args.method, seeds=range(whole_number("seeds", args.seeds, 1)), **common
-    )
-    say(f"\n{seeds_text(fits)}\n\nwritten to {common['out']}")
+    seeds = range(whole_number("seeds", args.seeds, 1))
+    fits = fit_seeds(spec_of(args, data), data, seeds=seeds, **keep)
+    say(f"\n{seeds_table(fits)}\n\nwritten to {keep['out']}")
     if args.json:
-        output(dict(seeds=[f.report.figures(f.report.splits[-1]) for f in fits]), args.json)
+        found = [fit.record.figures(fit.record.splits[-1]).to_dict() for fit in fits]
+        output(dict(seeds=found), args.json)
 
 # %% ../../nbs/12_cli/01_train.ipynb #c6df73ec
 def guarded(parser, run, argv):
@@ -443,17 +415,15 @@ def open_again(
 
 def _eval(args):
     config, data = read_config(args.run), open_again(args.run, args.data, args.root)
-    counts = evaluate_run(
-        args.run, data, args.split, device=args.device, inputs={"cache": args.cache} if args.cache else None
-    )
-    train_counts = json.loads((Path(args.run) / "record.json").read_text())["train_counts"]
+    inputs = {"cache": args.cache} if args.cache else None
+    counts = evaluate_run(args.run, data, args.split, device=args.device, inputs=inputs)
+    train_counts = RunRecord.read(args.run).train_counts
     if args.json != "-":
-        print(
-            f"{config['method']['name']} · {config['model']} · {config['data']} · seed {config['seed']}, {args.split}\n"
-            + group_report(counts, train_counts)
-        )
+        what = [method_title(config["method"]), config["model"], config["data"], f"seed {config['seed']}"]
+        print(f"{' · '.join(what)}, {args.split}")
+        print(group_report(counts, train_counts))
     if args.json:
-        output(figures(counts, train_counts), args.json)
+        output(figures(counts, train_counts).to_dict(), args.json)
 
 
 def pde_eval(argv=None):

@@ -21,45 +21,50 @@ def pack(state) -> tuple[object, dict[str, torch.Tensor]]:  # what JSON can say,
     "Separate a nested state into plain values and tensors. Raises `TypeError` for anything else."
     tensors = {}
 
-    def walk(v):
-        if isinstance(v, np.ndarray):
-            return {"array": walk(torch.from_numpy(np.ascontiguousarray(v)))["tensor"]}
-        if isinstance(v, torch.Tensor):
-            tensors[name := f"t{len(tensors)}"] = (
-                v.detach().cpu().clone(memory_format=torch.contiguous_format)
-            )
-            return {"tensor": name}
-        if isinstance(v, dict):
-            return {"items": [[walk(k), walk(x)] for k, x in v.items()]}
-        if isinstance(v, tuple):
-            return {"tuple": [walk(x) for x in v]}
-        if isinstance(v, list):
-            return [walk(x) for x in v]
-        if isinstance(v, np.generic):
-            return v.item()
-        if v is None or isinstance(v, (bool, int, float, str)):
-            return v
+    def plain(value):
+        if isinstance(value, (np.ndarray, torch.Tensor)):
+            name = f"t{len(tensors)}"
+            tensors[name] = _as_tensor(value)
+            return {"array" if isinstance(value, np.ndarray) else "tensor": name}
+        if isinstance(value, dict):
+            return {"items": [[plain(k), plain(v)] for k, v in value.items()]}
+        if isinstance(value, tuple):
+            return {"tuple": [plain(v) for v in value]}
+        if isinstance(value, list):
+            return [plain(v) for v in value]
+        if isinstance(value, np.generic):
+            return value.item()
+        if value is None or isinstance(value, (bool, int, float, str)):
+            return value
         raise TypeError(
-            f"a checkpoint cannot hold a {type(v).__name__}; use numbers, text, lists, dictionaries, arrays and tensors."
+            f"a checkpoint cannot hold a {type(value).__name__}; "
+            "use numbers, text, lists, dictionaries, arrays and tensors."
         )
 
-    return walk(state), tensors
+    return plain(state), tensors
 
 
-def unpack(plain, tensors):
-    "The inverse of `pack`."
+def _as_tensor(value):
+    "A copy of an array or a tensor, on the CPU and contiguous."
+    if isinstance(value, np.ndarray):
+        value = torch.from_numpy(np.ascontiguousarray(value))
+    return value.detach().cpu().clone(memory_format=torch.contiguous_format)
+
+
+def unpack(plain, tensors: dict[str, torch.Tensor]):
+    "The state that `pack` separated."
     if isinstance(plain, list):
         return [unpack(v, tensors) for v in plain]
     if not isinstance(plain, dict):
         return plain
-    ((kind, v),) = plain.items()
+    ((kind, content),) = plain.items()
     if kind == "tensor":
-        return tensors[v]
+        return tensors[content]
     if kind == "array":
-        return tensors[v].numpy()
+        return tensors[content].numpy()
     if kind == "tuple":
-        return tuple(unpack(x, tensors) for x in v)
-    return {unpack(k, tensors): unpack(x, tensors) for k, x in v}
+        return tuple(unpack(v, tensors) for v in content)
+    return {unpack(k, tensors): unpack(v, tensors) for k, v in content}
 
 # %% ../../nbs/08_training/02_checkpoints.ipynb #f4a558ae
 VERSION = 1
@@ -67,26 +72,32 @@ VERSION = 1
 
 def _checksum(text, tensors):
     "One number over the text and all tensors, by name."
-    sum_ = zlib.crc32(text.encode())
+    checksum = zlib.crc32(text.encode())
     for name in sorted(tensors):
-        t = tensors[name]
-        sum_ = zlib.crc32(repr((name, str(t.dtype), tuple(t.shape))).encode(), sum_)
-        if t.numel():
-            sum_ = zlib.crc32(t.reshape(-1).view(torch.uint8).numpy(), sum_)
-    return sum_
+        tensor = tensors[name]
+        head = repr((name, str(tensor.dtype), tuple(tensor.shape)))
+        checksum = zlib.crc32(head.encode(), checksum)
+        if tensor.numel():
+            checksum = zlib.crc32(tensor.reshape(-1).view(torch.uint8).numpy(), checksum)
+    return checksum
 
 # %% ../../nbs/08_training/02_checkpoints.ipynb #ad33e807
 def save_state(
     path,  # ends in .safetensors
     state,  # nested, see `pack`
-    kind: str,  # what the file is: 'checkpoint', 'model', …
+    kind: str,  # what the file is: 'checkpoint', 'scores', …
 ):
-    "Write a state, whole or not at all. Raises `ValueError` when the disk is full or the place cannot be written."
+    "Write a state, whole or not at all. Raises `ValueError` when the place cannot be written."
     from safetensors.torch import save
 
     plain, tensors = pack(state)
     text = json.dumps(plain)
-    head = dict(pde_nb=kind, version=str(VERSION), state=text, checksum=str(_checksum(text, tensors)))
+    head = {
+        "pde_nb": kind,
+        "version": str(VERSION),
+        "state": text,
+        "checksum": str(_checksum(text, tensors)),
+    }
     write_whole(path, lambda temporary: write_bytes(temporary, save(tensors, head)))
 
 
@@ -102,30 +113,48 @@ def load_state(
     path,
     kind: str,  # as it was saved
 ):
-    "Read a state. Raises `ValueError`, with the reason, for a file that is missing, cut off, damaged, or something else."
+    """Read a state.
+
+    Raises `ValueError`, with the reason, for a file that is missing, cut off, damaged, or something else.
+    """
+    if not Path(path).is_file():
+        raise _unusable(path, kind, "there is no such file")
+    head, tensors = _read(path, kind)
+    fault = _fault(head, tensors, kind)
+    if fault:
+        raise _unusable(path, kind, fault)
+    return unpack(json.loads(head["state"]), tensors)
+
+
+def _unusable(path, kind, why):
+    "The error for a file that cannot be read as a state."
+    return ValueError(
+        f"{str(path)!r} is not a usable {kind}: {why}. Restore it from a copy, or delete it and start anew."
+    )
+
+
+def _read(path, kind):
+    "Head and tensors of a safetensors file."
     from safetensors import SafetensorError, safe_open
 
-    def refuse(why):
-        raise ValueError(
-            f"{str(path)!r} is not a usable {kind}: {why}. Restore it from a copy, or delete it and start anew."
-        ) from None
-
-    if not Path(path).is_file():
-        refuse("there is no such file")
     try:
         with safe_open(path, "pt") as f:
-            head, tensors = f.metadata() or {}, {name: f.get_tensor(name) for name in f.keys()}
+            return f.metadata() or {}, {name: f.get_tensor(name) for name in f.keys()}
     except (SafetensorError, OSError, ValueError) as e:
-        refuse(f"it is cut off, damaged or of another format ({e})")
-    if head.get("pde_nb") != kind:
-        refuse(
-            f"it holds {'a ' + head['pde_nb'] if 'pde_nb' in head else 'something that this library did not write'}"
-        )
+        raise _unusable(path, kind, f"it is cut off, damaged or of another format ({e})") from None
+
+
+def _fault(head, tensors, kind):
+    "Why a file is no state of this kind; '' where it is one."
+    if "pde_nb" not in head:
+        return "it holds something that this library did not write"
+    if head["pde_nb"] != kind:
+        return f"it holds a {head['pde_nb']}"
     if head.get("version") != str(VERSION):
-        refuse(f"it has format version {head.get('version')}, and this library reads version {VERSION}")
+        return f"it has format version {head.get('version')}, and this library reads version {VERSION}"
     if head.get("checksum") != str(_checksum(head.get("state", ""), tensors)):
-        refuse("its checksum is wrong, so some of it was damaged")
-    return unpack(json.loads(head["state"]), tensors)
+        return "its checksum is wrong, so some of it was damaged"
+    return ""
 
 # %% ../../nbs/08_training/02_checkpoints.ipynb #fbec137d
 def sweep(folder):
