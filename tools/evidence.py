@@ -33,6 +33,7 @@ from pde_nb.algorithm.expansion import Schedule
 from pde_nb.algorithm.groups import balanced_counts
 from pde_nb.algorithm.pacing import Pace
 from pde_nb.analysis.comparison import Contender, contend, word
+from pde_nb.benchmarks.synthetic_auto import auto_figures, auto_record
 from pde_nb.cli.train import open_data
 from pde_nb.core.files import surroundings, write_json
 from pde_nb.methods.base import Method
@@ -44,7 +45,6 @@ from pde_nb.methods.subsample import Subsample
 from pde_nb.report.contest import TWO_NETWORKS, two_networks
 from pde_nb.sources.data import Data
 from pde_nb.theory.experiment import PRESETS as SYNTHETIC
-from pde_nb.theory.experiment_auto import auto_figures, auto_record
 
 
 @dataclass
