@@ -2,12 +2,11 @@
 same settings, in one process.
 
     python benchmarks/spuco_pde.py --data FILE.npz --label NAME --attribute NAME --out FILE.json
-    [--epochs 20]
+                                   [--epochs 20]
 
 spuco is not installed with pde_nb: pip install spuco. Its own PDE class trains; only the positions that
-each epoch shows are
-handed to it, since its own draw differs. Its examples are ready tensors, so that no decoding counts
-against it.
+each epoch shows are handed to it, since its own draw differs. Its examples are ready tensors, so that no
+decoding counts against it.
 """
 
 import argparse
@@ -15,7 +14,7 @@ import contextlib
 import io
 import sys
 import warnings
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -23,21 +22,24 @@ from torch.utils.data import Dataset
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from pde_nb.benchmarks.whole_runs import clocked
+from pde_nb.benchmarks.usual_loop import seconds_of
 from pde_nb.cli.train import open_data
 from pde_nb.core.files import surroundings, write_json
 from pde_nb.methods.pde import PDE
 from pde_nb.methods.schedules import default_schedule
 from pde_nb.networks.vision import import_torchvision
-from pde_nb.training.fit import DEFAULTS, prepare
 from pde_nb.training.loop import own_randomness
+from pde_nb.training.spec import build, decide
+
+# ---- spuco ------------------------------------------------------------------------------------
 
 
-class Ready(Dataset):
+class ReadyTensors(Dataset):
     """Rows of a source as tensors that are made beforehand."""
 
     def __init__(self, run, rows):
-        self.x, self.y = run.source.batch(rows), torch.as_tensor(run.data.y[rows])
+        self.x = run.source.batch(rows)
+        self.y = torch.as_tensor(run.data.y[rows])
         self.labels = self.y.numpy()
 
     def __len__(self):
@@ -49,40 +51,52 @@ class Ready(Dataset):
 
 def partition(groups):
     """Positions by (class, attribute), as spuco wants them."""
-    cells = list(zip(*(torch.cartesian_prod(*(torch.arange(n) for n in groups.shape)).T.tolist())))
-    return {cell: (groups.ids == g).nonzero()[0].tolist() for g, cell in enumerate(cells) if groups.counts[g]}
+    cells = torch.cartesian_prod(*(torch.arange(n) for n in groups.shape)).tolist()
+    found = {}
+    for g, cell in enumerate(cells):
+        if groups.counts[g]:
+            found[tuple(cell)] = (groups.ids == g).nonzero()[0].tolist()
+    return found
 
 
-def theirs(run, orders, settings, evaluate):
-    """spuco's PDE, ready to train on these orders."""
+def spuco_class(orders):
+    """spuco's PDE with the positions of each epoch handed to it."""
     import_torchvision()  # also where its compiled operators are missing
-    from spuco.evaluate import Evaluator
     from spuco.robust_train import PDE as SpucoPDE
 
-    class Given(SpucoPDE):
-        """spuco's PDE with the positions of each epoch handed to it."""
-
+    class OrderedPDE(SpucoPDE):
         def train_epoch(self, epoch):
             self.trainer.sampler.indices = orders[epoch].tolist()
             return self.trainer.train_epoch(epoch)
 
+    return OrderedPDE
+
+
+def spuco_evaluator(run):
+    """spuco's evaluation of the validation set."""
+    from spuco.evaluate import Evaluator
+
+    cells = partition(run.data.evaluation("val"))
+    sizes = {cell: len(rows) for cell, rows in cells.items()}
+    return Evaluator(ReadyTensors(run, run.val_rows), cells, sizes, run.settings.eval_batch, run.model)
+
+
+def spuco_trainer(run, orders, evaluate):
+    """spuco's PDE, ready to train the network of a run on these orders."""
+    ordered = spuco_class(orders)
+    settings = run.settings
     optimiser = torch.optim.SGD(
         run.model.parameters(), settings.lr, settings.momentum, weight_decay=settings.weight_decay
     )
-    schedule, groups = run.method.schedule, partition(run.data.groups("train"))
-    judge = None
-    if evaluate:
-        val, cells = Ready(run, run.val_rows), partition(run.data.evaluation("val"))
-        judge = Evaluator(val, cells, {k: len(v) for k, v in cells.items()}, settings.eval_batch, run.model)
-    pde = Given(
+    pde = ordered(
         run.model,
-        Ready(run, run.train_rows),
+        ReadyTensors(run, run.train_rows),
         settings.batch_size,
         optimiser,
         len(orders),
-        groups,
-        val_evaluator=judge,
-        warmup_epochs=schedule.warmup_epochs,
+        partition(run.data.groups("train")),
+        val_evaluator=spuco_evaluator(run) if evaluate else None,
+        warmup_epochs=run.method.schedule.warmup_epochs,
         expansion_size=10**9,
         expansion_interval=10**9,
         gamma=run.method.expansion_lr,
@@ -91,7 +105,10 @@ def theirs(run, orders, settings, evaluate):
     return pde
 
 
-def ours(run, evaluate):
+# ---- ours -------------------------------------------------------------------------------------
+
+
+def train_ours(run, evaluate):
     """Our loop, with the weights after the last epoch; without evaluation only its steps."""
     with own_randomness(run):
         while not run.finished:
@@ -103,76 +120,84 @@ def ours(run, evaluate):
                 run.end_epoch()
             else:
                 run.go_to(run.epoch + 1, 0, 0.0)
-    return run
+
+
+# ---- both -------------------------------------------------------------------------------------
+
+
+def new_run(data, epochs):
+    """A run of PDE with a plain schedule on pixels."""
+    schedule = default_schedule(data.groups("train"), warmup_epochs=epochs // 2)
+    method = PDE(epochs, schedule, expansion_lr=0.1)
+    spec = decide(data, "small_cnn", method, weights=None, device="cpu", channels_last=False)
+    return build(spec, data, bar=False)
 
 
 def quietly(f):
+    """What a call returns, without what it prints."""
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         return f()
 
 
-def main():
+def weights_apart(a, b):
+    """The largest relative distance of a tensor of two networks."""
+    pairs = zip(a.state_dict().values(), b.state_dict().values())
+    return max(float((x - y).norm() / y.norm().clamp_min(1e-12)) for x, y in pairs)
+
+
+def compare(data, epochs, orders, evaluate):
+    """Seconds of both, and how far apart their weights end."""
+    theirs = new_run(data, epochs)
+    ours = new_run(data, epochs)
+    trainer = quietly(partial(spuco_trainer, theirs, orders, evaluate))
+    seconds = dict(
+        spuco=seconds_of(partial(quietly, trainer.train)),
+        ours=seconds_of(partial(train_ours, ours, evaluate)),
+    )
+    return seconds, weights_apart(theirs.model, ours.model)
+
+
+def comparison_text(name, seconds, apart):
+    """A comparison in a line."""
+    return (
+        f"{name}: spuco {seconds['spuco']:.1f} s, pde_nb {seconds['ours']:.1f} s, "
+        f"{seconds['spuco'] / seconds['ours']:.1f}×; weights apart by {apart:.1e}"
+    )
+
+
+def options(argv=None):
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--data", required=True)
-    p.add_argument("--label", required=True)
-    p.add_argument("--attribute", required=True)
-    p.add_argument("--out", required=True)
-    p.add_argument("--epochs", type=int, default=20)
-    args = p.parse_args()
+    p.add_argument("--data", required=True, metavar="FILE.npz", help="arrays, the pixels as x")
+    p.add_argument("--label", required=True, metavar="NAME", help="array of the label")
+    p.add_argument("--attribute", required=True, metavar="NAME", help="array that may be spurious")
+    p.add_argument("--out", required=True, metavar="FILE.json", help="where the record is written")
+    p.add_argument("--epochs", type=int, default=20, help="half of them warm-up; default 20")
+    return p.parse_args(argv)
+
+
+def main():
+    args = options()
     warnings.simplefilter("ignore")
     data = open_data(args.data, label=args.label, attribute=[args.attribute])
-    schedule, settings = (
-        default_schedule(data.groups("train"), warmup_epochs=args.epochs // 2),
-        replace(DEFAULTS["pixels"], channels_last=False),
+    method = new_run(data, args.epochs).method
+    orders = [method.order(epoch) for epoch in range(args.epochs)]
+    seconds = {}
+    apart = {}
+    for name, evaluate in (("training", False), ("training and validation", True)):
+        seconds[name], apart[name] = compare(data, args.epochs, orders, evaluate)
+        print(comparison_text(name, seconds[name], apart[name]), flush=True)
+    record = dict(
+        bench="spuco",
+        data=data.name,
+        epochs=args.epochs,
+        shown=sum(map(len, orders)),
+        n_val=len(data.rows("val")),
+        threads=torch.get_num_threads(),
+        seconds=seconds,
+        weights_apart=apart,
+        surroundings=surroundings(),
     )
-    method = PDE(args.epochs, schedule, 0.1)
-
-    def make():
-        return prepare(
-            "small_cnn",
-            data,
-            method,
-            weights=None,
-            device="cpu",
-            changes=dict(channels_last=False),
-            bar=False,
-        )[0]
-
-    began = make().method
-    orders = [began.order(e) for e in range(args.epochs)]
-    seconds, weights = {}, {}
-    for evaluate in (False, True):
-        a, b = make(), make()
-        other = quietly(lambda: theirs(a, orders, settings, evaluate))
-        name = "training and validation" if evaluate else "training"
-        seconds[name] = dict(
-            spuco=clocked(lambda: quietly(other.train)), ours=clocked(lambda: ours(b, evaluate))
-        )
-        weights[name] = max(
-            float((x - y).norm() / y.norm().clamp_min(1e-12))
-            for x, y in zip(a.model.state_dict().values(), b.model.state_dict().values())
-        )
-        print(
-            f"{name}: spuco {seconds[name]['spuco']:.1f} s, pde_nb {seconds[name]['ours']:.1f} s, "
-            f"{seconds[name]['spuco'] / seconds[name]['ours']:.1f}×; weights apart by "
-            f"{weights[name]:.1e}",
-            flush=True,
-        )
-    shown = sum(map(len, orders))
-    write_json(
-        args.out,
-        dict(
-            bench="spuco",
-            data=data.name,
-            epochs=args.epochs,
-            shown=shown,
-            n_val=len(data.rows("val")),
-            threads=torch.get_num_threads(),
-            seconds=seconds,
-            weights_apart=weights,
-            surroundings=surroundings(),
-        ),
-    )
+    write_json(args.out, record)
 
 
 if __name__ == "__main__":

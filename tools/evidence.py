@@ -30,6 +30,7 @@ from pde_nb.algorithm.expansion import Schedule
 from pde_nb.algorithm.pacing import Pace
 from pde_nb.analysis.comparison import Contender, contend
 from pde_nb.analysis.trials import Result, settings_name
+from pde_nb.benchmarks.synthetic_auto import auto_figures, auto_record
 from pde_nb.cli.opening import open_data
 from pde_nb.core.files import surroundings, write_json
 from pde_nb.methods.base import Method
@@ -38,7 +39,6 @@ from pde_nb.methods.registry import find_method
 from pde_nb.methods.subsample import Subsample
 from pde_nb.sources.data import Data
 from pde_nb.theory.experiment import SYNTHETIC_PRESETS
-from pde_nb.theory.experiment_auto import auto_figures, auto_record
 
 
 @dataclass(frozen=True)
