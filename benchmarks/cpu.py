@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from pde_nb.benchmarks.fake_data import sample_rows
 from pde_nb.benchmarks.levers import input_rates, lever_rates
-from pde_nb.cli.train import open_arrays
+from pde_nb.cli.opening import open_arrays
 from pde_nb.core.files import surroundings, write_json
 from pde_nb.methods.base import Method
 from pde_nb.sources.examples import Pictures

@@ -23,7 +23,7 @@ from torch.utils.data import Dataset
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from pde_nb.benchmarks.usual_loop import seconds_of
-from pde_nb.cli.train import open_data
+from pde_nb.cli.opening import open_data
 from pde_nb.core.files import surroundings, write_json
 from pde_nb.methods.pde import PDE
 from pde_nb.methods.schedules import default_schedule

@@ -53,10 +53,6 @@ class GroupCounts:
         "Whether the groups are no partition: their sizes do not add up to the number of examples."
         return int(self.total.sum()) != self.n
 
-# %% ../../nbs/02_algorithm/02_metrics.ipynb #cf15d6ce
-GroupCounts.worst = GroupCounts.worst_index
-GroupCounts.worst_accuracy = GroupCounts.worst_group
-
 # %% ../../nbs/02_algorithm/02_metrics.ipynb #1a8a8971
 def count_correct(
     predicted,  # (n,) predicted labels
@@ -101,7 +97,7 @@ def averages(
         "adjusted_average": float((accuracy[used] * weights[used]).sum() / weights.sum()),
         "group_mean": float(accuracy[counts.total > 0].mean()),
     }
-    return found | former_averages(found)
+    return found
 
 
 def pooled_accuracy(
@@ -113,15 +109,6 @@ def pooled_accuracy(
     which = np.asarray(which)
     total = counts.total[which].sum()
     return float(counts.correct[which].sum() / total) if total else float("nan")
-
-# %% ../../nbs/02_algorithm/02_metrics.ipynb #68d82924
-def former_averages(found: dict) -> dict:
-    "The averages under their former names, until all of the library has the new ones."
-    return {
-        "raw": found["average"],
-        "adjusted": found["adjusted_average"],
-        "group mean": found["group_mean"],
-    }
 
 # %% ../../nbs/02_algorithm/02_metrics.ipynb #a82c92a3
 def worst_interval(

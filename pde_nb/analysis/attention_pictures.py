@@ -25,11 +25,12 @@ from .attention import attention_maps, evaluating, share_on_object
 from .mistakes import eight_bit, image_address
 from ..core.arguments import whole_number
 from ..networks.models import make_model
+from ..sources.batches import PixelSource, check_device
 from ..sources.data import Data
 from ..sources.examples import Pictures
-from ..sources.batches import PixelSource, check_device
 from ..sources.picture_cache import decode
-from ..training.fit import Fit, load_finished, read_config
+from ..training.fit import Fit
+from ..training.folder import load_finished, read_config
 from ..training.selection import memberships
 
 # %% ../../nbs/09_analysis/09_attention_pictures.ipynb #bec67398
@@ -91,7 +92,7 @@ def viewer(
 
     Raises `ValueError` for inputs that are no pictures, for other data, and for a run that cannot be read."""
     if isinstance(run, Fit) and run.run is not None:
-        config = run.report.record["config"]
+        config = run.record.config
         data = run.run.data
         size = _picture_size(data, config["inputs"])
         net, device = run.model, run.run.device

@@ -18,7 +18,7 @@ from jaxtyping import Float
 
 from ..algorithm.groups import Overlap, group_names
 from ..sources.picture_cache import decode
-from ..training.loop import Run
+from ..training.run import Run
 from ..training.selection import memberships
 
 # %% ../../nbs/09_analysis/07_mistakes.ipynb #4bc804e6
@@ -65,7 +65,7 @@ class GroupMistakes:
     name: str
     wrong: int  # how many there are
     total: int  # examples of the group
-    worst: tuple[Mistake, ...]
+    most_wrong: tuple[Mistake, ...]
 
 
 @dataclass(frozen=True)

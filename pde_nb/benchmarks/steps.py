@@ -17,7 +17,7 @@ from ..algorithm.expansion import Schedule, expansion_plan
 from ..algorithm.groups import Groups
 from ..core.files import surroundings
 from ..theory.data_model import DataModel, dense_patches, draw_features, draw_sample
-from ..theory.experiment import CASES, PRESETS, after_warmup, draw_world, warm_up
+from ..theory.experiment import CASES, SYNTHETIC_PRESETS, after_warmup, draw_world, warm_up
 from ..theory.network import gradient, momentum_step, stack_seeds, structured
 
 # %% ../../nbs/11_benchmarks/01_steps.ipynb #cbb2b560
@@ -183,7 +183,7 @@ def bench_synthetic(repeats: int = 15) -> dict:
     import torch
 
     threads = torch.get_num_threads()
-    preset = PRESETS["released"]
+    preset = SYNTHETIC_PRESETS["released"]
     model = DataModel(sigma_p=preset.sigma_p, **CASES[1])
     torch.set_num_threads(1)
     try:

@@ -15,12 +15,14 @@ import numpy as np
 from ..analysis.association import MAX_VALUES
 from ..analysis.diagnosis import diagnose, without_attribute
 from ..analysis.diagnosis_picture import fig_diagnosis
-from .train import OPENED, _unused, guarded, open_data, output, read_arrays
+from .opening import OPENED, open_data, read_arrays
+from .shell import guarded
+from .train import _unused, output
 from ..core.arguments import did_you_mean
 from ..core.files import writable_folder, write_whole
 from ..sources.data import Data, from_arrays
-from ..sources.tables import from_folder, from_table, read_table
 from ..sources.published import READERS
+from ..sources.tables import from_folder, from_table, read_table
 
 # %% ../../nbs/12_cli/05_diagnose.ipynb #895f2f2d
 def few_values(

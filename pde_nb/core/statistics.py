@@ -58,29 +58,6 @@ def prediction_interval(
     half = t_quantile(len(v), level) * variance**0.5
     return float(v.mean() - half), float(v.mean() + half)
 
-# %% ../../nbs/01_core/03_statistics.ipynb #af69948f
-FORMER_NAMES = {"mean": "mean", "sd": "sd", "lo": "low", "hi": "high"}
-
-
-def former_item(self, key):
-    "A field by its former name."
-    return getattr(self, FORMER_NAMES.get(key, key))
-
-
-def former_keys(self):
-    "The former names."
-    return FORMER_NAMES.keys()
-
-
-def former_values(self):
-    "The values under the former names."
-    return [self[key] for key in FORMER_NAMES]
-
-
-Summary.__getitem__ = former_item
-Summary.keys = former_keys
-Summary.values = former_values
-
 # %% ../../nbs/01_core/03_statistics.ipynb #mv000027
 def z_value(tail: float) -> float:
     "The standard normal quantile that leaves `tail` above it. Raises `ValueError` unless it is in (0, 1)."

@@ -12,9 +12,10 @@ from matplotlib.ticker import MaxNLocator
 
 from ..algorithm.groups import group_names
 from ..analysis.attention_pictures import attention_by_group, draw_attention, viewer
-from .blocks import LIGHT
-from .run_page import RunRecord, active_counts, as_run, default_split
+from .charts import LIGHT
+from .runs import active_counts, as_record, default_split
 from ..sources.data import Data
+from ..training.record import RunRecord
 
 # %% ../../nbs/10_report/08_demo_figure.ipynb #2d2ffb80
 def draw_groups(
@@ -37,7 +38,7 @@ def active_by_epoch(run: RunRecord) -> tuple[tuple[str, ...], np.ndarray]:  # na
     """How many examples of each training group an epoch could draw from.
 
     Of all groups together, as "active set", where the run has no ledger."""
-    curve = run.record["curve"]
+    curve = run.curve
     if run.entered is None:
         return ("active set",), np.array([[epoch["active"]] for epoch in curve])
     last = len(run.entered.counts) - 1
@@ -58,7 +59,7 @@ def draw_growth(
     heights = np.vstack([active, active[-1:]]).T
     ax.stackplot(edges, heights, colors=colours, step="post", alpha=0.85, lw=0)
     _mark_expansions(ax, active.sum(1))
-    ax.plot(run.record["best_epoch"] + 0.5, 1.03 * active.sum(1).max(), "v", color="k", ms=5)
+    ax.plot(run.best_epoch + 0.5, 1.03 * active.sum(1).max(), "v", color="k", ms=5)
     ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     ax.set(xlabel="epoch (▼: the one that is kept)", ylabel="examples", xlim=(0, len(active)))
     ax.set_title("(B) the active set of PDE", fontsize=10)
@@ -87,7 +88,7 @@ def fig_demo(
 
     Raises `ValueError` for runs that are no runs on the same pictures."""
     viewers = [viewer(run, data, name, **options) for run, name in zip((erm, pde), names)]
-    record = as_run(pde)
+    record = as_record(pde)
     groups = viewers[0].data.groups("train")
     attention = attention_by_group(viewers, default_split(record, split), most, seed=seed)
     rows = sum(len(g.pictures[:most]) for g in attention.groups)

@@ -8,7 +8,6 @@ __all__ = ['feature_output', 'g_1', 'residuals', 'update_terms', 'require_positi
 
 # %% ../../nbs/03_theory/03_dynamics.ipynb #b2758388
 from dataclasses import dataclass
-from importlib import import_module
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -218,17 +217,3 @@ def _race_step(c, s, alpha_hat, beta_c, beta_s, growth):
     relative = np.maximum((abs(G_c) / abs(c)).max(-1), (abs(G_s) / abs(s)).max(-1))
     lr = (growth / np.maximum(relative, 1e-300))[:, None]
     return c - lr * G_c, s - lr * G_s
-
-# %% ../../nbs/03_theory/03_dynamics.ipynb #4ed9354b
-_LEARNING_TIMES = (
-    *("steps_to", "hitting_bounds", "hitting_time_paper", "segment_bounds", "max_quantile", "Levels"),
-    *("levels", "Race", "segment_rates", "LearningTime", "learning_time", "train_until_learned"),
-    *("warmup_iterations", "spurious_iterations"),
-)
-
-
-def __getattr__(name):
-    "Names that moved to `learning_times`, under their old address."
-    if name in _LEARNING_TIMES:
-        return getattr(import_module("pde_nb.theory.learning_times"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

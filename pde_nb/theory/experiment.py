@@ -12,7 +12,6 @@ __all__ = ['CASES', 'RELEASED', 'SYNTHETIC_METHODS', 'SYNTHETIC_PRESETS', 'Synth
 import warnings
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
-from importlib import import_module
 from typing import NamedTuple
 
 import numpy as np
@@ -447,13 +446,3 @@ def _call(task, done):
     if done:
         done()
     return result
-
-# %% ../../nbs/03_theory/05_experiment.ipynb #2e740f3b
-_MANY_SEEDS = ("run_record", "seed_records", "run_seeds", "expand_to_end")
-
-
-def __getattr__(name):
-    "Names that moved to `experiment_table`, under their old address."
-    if name in _MANY_SEEDS:
-        return getattr(import_module("pde_nb.theory.experiment_table"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -20,8 +20,8 @@ from torch import nn
 
 from ..methods.base import Batch, Method, describe, epoch_rng
 from ..networks.device import FullBatch, Watch, has_bf16
-from ..sources.data import Data
 from ..sources.batches import Source, batches
+from ..sources.data import Data
 from .selection import Evaluation, evaluate
 from .settings import Settings, keep_memory, make_optimiser
 

@@ -24,8 +24,8 @@ from ..methods.base import Method, describe
 from ..methods.registry import find_method, method_names
 from ..networks.models import SMALL, check_output, default_model, input_settings, make_model, model_names
 from ..networks.weights import SUFFIXES
-from ..sources.data import Data
 from ..sources.batches import Source
+from ..sources.data import Data
 from ..sources.inputs import make_source
 from .folder import fingerprint
 from .presets import DEFAULTS, PRESETS, VARIANTS, Preset, find_preset
