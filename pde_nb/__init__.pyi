@@ -20,7 +20,7 @@ from .methods.registry import register as register
 from .methods.reweighting import Resampling as Resampling
 from .methods.reweighting import Reweighting as Reweighting
 from .methods.subsample import Subsample as Subsample
-from .report.run_page import report_html as report_html
+from .report.report import report_html as report_html
 from .sources.data import Data as Data
 from .sources.data import from_arrays as from_arrays
 from .sources.hubs import from_hf as from_hf
