@@ -203,7 +203,8 @@ def run_upweights(args):
 
 def run_synthetic(args):
     """The synthetic experiment: with the preset's schedule and without one, then one constant at a time."""
-    start, seeds, rows, varied = time.monotonic(), range(args.seeds), [], []
+    start, seeds = time.monotonic(), range(args.seeds)
+    rows, varied = [], []
     for preset, case, seed in product(("released", "paper"), (1, 2), seeds):
         row = auto_record(SYNTHETIC_PRESETS[preset], case, seed)
         rows.append(row)
