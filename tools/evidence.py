@@ -7,21 +7,18 @@
     python tools/evidence.py synthetic   --out FOLDER [--seeds 20]
 
 FOLDER of --root holds the prepared data (tools/prepare.py: sick.csv, adult.csv, coloured_mnist.npz,
-waterbirds_features.npz) and,
-for Waterbirds, waterbirds128/ with the official folder in it and the weights mobilenet_v2.safetensors.
-A run that was cut off goes on where it was when the command is given again. Each method writes
-OUT/TASK/METHOD.json;
-the constants of the schedule that sets itself are varied one at a time into OUT/sensitivity, on the two
-quickest tasks
-and with the learning rate that was chosen there, and on the synthetic experiment into
-OUT/synthetic.json. `rates` runs the kinds of PDE on the quickest task with every
-learning rate and all seeds, into OUT/rates: what the choice of the rate on one seed was worth.
-`upweight` runs JTT on the two quickest
-tasks with other weights of its mistakes than 20, into OUT/upweight.
+waterbirds_features.npz) and, for Waterbirds, waterbirds128/ with the official folder in it and the weights
+mobilenet_v2.safetensors. A run that was cut off goes on where it was when the command is given again.
+
+Each method writes OUT/TASK/METHOD.json. `sensitivity` varies the constants of the schedule that sets
+itself one at a time, on the two quickest tasks and with the learning rate that was chosen there, into
+OUT/sensitivity; `rates` runs the kinds of PDE on the quickest task with every learning rate and all
+seeds, into OUT/rates: what the choice of the rate on one seed was worth; `upweight` runs JTT on the two
+quickest tasks with other weights of its mistakes than 20, into OUT/upweight; `synthetic` runs the
+synthetic experiment into OUT/synthetic.json.
 """
 
 import argparse
-import json
 import sys
 import time
 import warnings
@@ -30,49 +27,48 @@ from itertools import product
 from pathlib import Path
 
 from pde_nb.algorithm.expansion import Schedule
-from pde_nb.algorithm.groups import balanced_counts
 from pde_nb.algorithm.pacing import Pace
-from pde_nb.analysis.comparison import Contender, contend, word
+from pde_nb.analysis.comparison import Contender, contend
+from pde_nb.analysis.trials import Result, settings_name
 from pde_nb.benchmarks.synthetic_auto import auto_figures, auto_record
-from pde_nb.cli.train import open_data
+from pde_nb.cli.opening import open_data
 from pde_nb.core.files import surroundings, write_json
 from pde_nb.methods.base import Method
-from pde_nb.methods.group_dro import GroupDRO
 from pde_nb.methods.pde import PDE
-from pde_nb.methods.pde_auto import AutoPDE, BalancedPDE
-from pde_nb.methods.reweighting import Resampling
+from pde_nb.methods.registry import find_method
 from pde_nb.methods.subsample import Subsample
-from pde_nb.report.contest import TWO_NETWORKS, two_networks
 from pde_nb.sources.data import Data
-from pde_nb.theory.experiment import PRESETS as SYNTHETIC
+from pde_nb.theory.experiment import SYNTHETIC_PRESETS
 
 
-@dataclass
+@dataclass(frozen=True)
 class Task:
     """A data set, a model, the settings that all methods share, and the budget."""
 
     open: dict  # for open_data, with names relative to the root
     passes: int  # budget: training examples shown, in units of the training set
-    lrs: tuple  # tried on the first seed
-    hand: PDE  # the schedule set by hand
-    capped: Schedule | None = (
-        None  # set by hand, from as many examples of a group as the schedule that sets itself begins with
-    )
-    most_epochs: int = (
-        10_000  # of Subsample: where its set is tiny, the budget would be spent on evaluating it
-    )
+    rates: tuple  # learning rates, tried on the first seed
+    fixed: Schedule  # set by hand
+    capped: Schedule | None = None  # set by hand, begins with as many of a group as the schedule auto does
+    most_epochs: int = 10_000  # of Subsample: where its set is tiny, evaluating it would take the budget
     model: str | None = None
     weights: str | None = None  # a file below the root
     inputs: dict = field(default_factory=dict)
     settings: dict = field(default_factory=dict)
 
+    @property
+    def tried(self) -> tuple[dict, ...]:
+        """The settings that are tried for each method."""
+        return tuple(dict(lr=rate) for rate in self.rates)
 
+
+EXPANSION_LR = 0.3  # of the schedules set by hand
 TASKS = {
     "waterbirds": Task(
         dict(data="waterbirds"),
-        2,
-        (1e-3, 3e-3),
-        PDE(None, Schedule(18, 30, 2, n_expansions=7), 0.3),
+        passes=2,
+        rates=(1e-3, 3e-3),
+        fixed=Schedule(18, 30, 2, n_expansions=7),
         model="mobilenet_v2",
         weights="mobilenet_v2.safetensors",
         inputs=dict(size=128),
@@ -80,61 +76,55 @@ TASKS = {
     ),
     "waterbirds_features": Task(
         dict(data="waterbirds_features.npz", label="y", attribute=["place"]),
-        20,
-        (1e-3, 1e-2),
-        PDE(None, Schedule(60, 22, 4, n_expansions=33), 0.3),
+        passes=20,
+        rates=(1e-3, 1e-2),
+        fixed=Schedule(60, 22, 4, n_expansions=33),
     ),
     "sick": Task(
         dict(
             data="sick.csv", label="contradiction", attribute=["negation"], text=["sentence_A", "sentence_B"]
         ),
-        2,
-        (5e-5, 1e-4),
-        PDE(None, Schedule(15, 20, 2, n_expansions=7), 0.3),
+        passes=2,
+        rates=(5e-5, 1e-4),
+        fixed=Schedule(15, 20, 2, n_expansions=7),
         model="minilm",
         settings=dict(batch_size=32, bf16=True, eval_batch=64),
     ),
     "adult": Task(
         dict(data="adult.csv", label="income", attribute=["sex"]),
-        20,
-        (1e-3, 1e-2),
-        PDE(None, Schedule(20, 470, 4, n_expansions=10), 0.3),
+        passes=20,
+        rates=(1e-3, 1e-2),
+        fixed=Schedule(20, 470, 4, n_expansions=10),
     ),
     "coloured_mnist": Task(
         dict(data="coloured_mnist.npz", label="y", attribute=["colour"]),
-        2,
-        (1e-2, 3e-2),
-        PDE(None, Schedule(40, 100, 2, n_expansions=20), 0.3),
-        Schedule(60, 200, 2, n_expansions=12, warmup_cap=16),
-        150,
+        passes=2,
+        rates=(1e-2, 3e-2),
+        fixed=Schedule(40, 100, 2, n_expansions=20),
+        capped=Schedule(60, 200, 2, n_expansions=12, warmup_cap=16),
+        most_epochs=150,
         model="small_cnn",
         settings=dict(channels_last=True),
     ),
 }
+QUICK = "waterbirds_features", "adult"
+WITHIN = (
+    *("erm", "resampling", "group_dro", "lff", "eiil", "jtt"),
+    *("dfr", "dfr_tr", "pde", "pde_balanced"),
+)  # methods that the budget alone decides
 
 
-def contenders(task: Task, data: Data) -> dict:
-    """The methods, each within the budget of examples."""
-    groups = data.groups("train")
-    once = int(balanced_counts(groups.counts, None, "skip").sum())
-    methods = dict(
-        erm=Method(task.passes),
-        subsample=Subsample(min(task.most_epochs, task.passes * len(groups) // once), empty="skip"),
-        resampling=Resampling(task.passes),
-        group_dro=GroupDRO(task.passes),
-        pde_hand=task.hand,
-    )
-    methods |= {name: two_networks(name, task.passes) for name in TWO_NETWORKS}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        most = task.passes * len(groups) // AutoPDE().begin(groups, 0, len(data.rows("val"))).round_size
-    methods |= dict(pde_auto=AutoPDE(most), pde_balanced=BalancedPDE(most), pde_auto_free=AutoPDE())
+def contenders(task: Task, data: Data) -> dict[str, Contender]:
+    """The methods by the name of their record, each within the budget of examples."""
+    budget = (task.passes, data.groups("train"), len(data.rows("val")))
+    methods: dict[str, Method] = {name: find_method(name)().within(*budget) for name in WITHIN}
+    subsample = Subsample(empty="skip").within(*budget)
+    methods["subsample"] = replace(subsample, epochs=min(task.most_epochs, subsample.epochs))
+    methods["pde_unlimited"] = PDE()
+    methods["pde_fixed"] = PDE(schedule=task.fixed, expansion_lr=EXPANSION_LR)
     if task.capped:
-        methods |= dict(pde_hand_capped=PDE(None, task.capped, task.hand.expansion_lr))
-    return {
-        name: Contender(m, tuple(dict(lr=lr) for lr in task.lrs), task.settings)
-        for name, m in methods.items()
-    }
+        methods["pde_fixed_capped"] = PDE(schedule=task.capped, expansion_lr=EXPANSION_LR)
+    return {name: Contender(method, task.tried, task.settings) for name, method in methods.items()}
 
 
 VARIATIONS = (
@@ -147,136 +137,112 @@ VARIATIONS = (
 )
 
 
-def opened(task: Task, root: Path) -> Data:
+def open_task(task: Task, root: Path) -> Data:
     """The data of a task."""
     if task.open["data"] == "waterbirds":
         return open_data(**task.open, root=str(root / "waterbirds128"))
     return open_data(**dict(task.open, data=str(root / task.open["data"])))
 
 
+def say(text):
+    """Print at once, for those who follow a log."""
+    print(text, flush=True)
+
+
 def run_task(name: str, args):
     """Every method on one task."""
     task = TASKS[name]
-    data = opened(task, args.root)
+    data = open_task(task, args.root)
     known = contenders(task, data)
+    inputs = dict(task.inputs)
+    if args.cache:
+        inputs["cache"] = args.cache
+    weights = str(args.root / task.weights) if task.weights else "pretrained"
+    common = dict(model=task.model, weights=weights, inputs=inputs)
     for method in args.methods or known:
         if method not in known:
             sys.exit(f"--methods {method}: there are {', '.join(known)}.")
-        contend(
-            method,
-            known[method],
-            data,
-            range(args.seeds),
-            args.out / name,
-            say=say,
-            model=task.model,
-            weights=str(args.root / task.weights) if task.weights else "pretrained",
-            inputs=dict(task.inputs, **({"cache": args.cache} if args.cache else {})),
-        )
+        contend(method, known[method], data, range(args.seeds), args.out / name, say, **common)
 
 
 def run_sensitivity(args):
     """One constant at a time, on the quickest tasks."""
-    for name in ("waterbirds_features", "adult"):
-        data = opened(TASKS[name], args.root)
-        chosen = json.loads((args.out / name / "pde_auto.json").read_text())["chosen"]
+    for name in QUICK:
+        task = TASKS[name]
+        data = open_task(task, args.root)
+        fixed = task.settings | Result.read(args.out / name / "pde.json").chosen
         for change in VARIATIONS:
-            contend(
-                word(change),
-                Contender(AutoPDE(**change), ({},), {**TASKS[name].settings, **chosen}),
-                data,
-                range(args.seeds),
-                args.out / "sensitivity" / name,
-                say=say,
-            )
+            contender = Contender(PDE(**change), ({},), fixed)
+            out = args.out / "sensitivity" / name
+            contend(settings_name(change), contender, data, range(args.seeds), out, say)
 
 
 def run_rates(args):
     """Every kind of PDE with each learning rate on all seeds, on the quickest task."""
     name = "waterbirds_features"
-    data = opened(TASKS[name], args.root)
-    known = contenders(TASKS[name], data)
-    for method, lr in product(("pde_auto", "pde_balanced", "pde_hand"), TASKS[name].lrs):
-        tried = (dict(lr=lr),)
-        contend(
-            f"{method},{word(tried[0])}",
-            Contender(known[method].method, tried, TASKS[name].settings),
-            data,
-            range(args.seeds),
-            args.out / "rates" / name,
-            say=say,
-        )
+    task = TASKS[name]
+    data = open_task(task, args.root)
+    known = contenders(task, data)
+    for method, tried in product(("pde", "pde_balanced", "pde_fixed"), task.tried):
+        contender = Contender(known[method].method, (tried,), task.settings)
+        label = f"{method},{settings_name(tried)}"
+        contend(label, contender, data, range(args.seeds), args.out / "rates" / name, say)
 
 
 def run_upweights(args):
     """JTT with smaller weights of what its first stage gets wrong, on the quickest tasks."""
-    for name in ("waterbirds_features", "adult"):
+    for name in QUICK:
         task = TASKS[name]
-        data, tried = opened(task, args.root), tuple(dict(lr=lr) for lr in task.lrs)
+        data = open_task(task, args.root)
+        jtt = contenders(task, data)["jtt"]
         for weight in (2, 5):
-            method = replace(two_networks("jtt", task.passes), upweight=weight)
-            contend(
-                word(dict(upweight=weight)),
-                Contender(method, tried, task.settings),
-                data,
-                range(args.seeds),
-                args.out / "upweight" / name,
-                say=say,
-            )
+            contender = replace(jtt, method=replace(jtt.method, upweight=weight))
+            out = args.out / "upweight" / name
+            contend(settings_name(dict(upweight=weight)), contender, data, range(args.seeds), out, say)
 
 
 def run_synthetic(args):
     """The synthetic experiment: with the preset's schedule and without one, then one constant at a time."""
-    start, seeds, rows = time.monotonic(), range(args.seeds), []
+    start, seeds, rows, varied = time.monotonic(), range(args.seeds), [], []
     for preset, case, seed in product(("released", "paper"), (1, 2), seeds):
-        rows.append(auto_record(SYNTHETIC[preset], case, seed))
-        say(
-            f"{preset} case {case} seed {seed}: {rows[-1]['auto']['worst_group']:.1f} without a "
-            f"schedule, {rows[-1]['hand']['worst_group']:.1f} with it"
-        )
-    varied = [
-        dict(
-            change=change,
-            case=case,
-            seed=seed,
-            **auto_figures(SYNTHETIC["released"], case, seed, Pace(**change)),
-        )
-        for case, change, seed in product((1, 2), VARIATIONS, seeds)
-    ]
-    write_json(
-        args.out / "synthetic.json",
-        dict(
-            surroundings=surroundings(), seconds=round(time.monotonic() - start, 1), rows=rows, varied=varied
-        ),
-    )
+        row = auto_record(SYNTHETIC_PRESETS[preset], case, seed)
+        rows.append(row)
+        worst = [100 * row[side]["worst_group"] for side in ("auto", "fixed")]
+        say(f"{preset} case {case} seed {seed}: {worst[0]:.1f} without a schedule, {worst[1]:.1f} with it")
+    for case, change, seed in product((1, 2), VARIATIONS, seeds):
+        found = auto_figures(SYNTHETIC_PRESETS["released"], case, seed, Pace(**change))
+        varied.append(dict(change=change, case=case, seed=seed, **found))
+    seconds = round(time.monotonic() - start, 1)
+    record = dict(surroundings=surroundings(), seconds=seconds, rows=rows, varied=varied)
+    write_json(args.out / "synthetic.json", record)
 
 
-def say(text):
-    print(text, flush=True)
+OTHERS = {
+    "sensitivity": run_sensitivity,
+    "rates": run_rates,
+    "upweight": run_upweights,
+    "synthetic": run_synthetic,
+}
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("task", choices=[*TASKS, "sensitivity", "rates", "upweight", "synthetic"])
-    p.add_argument("--root", type=Path)
-    p.add_argument("--out", type=Path, required=True)
-    p.add_argument("--methods", nargs="+")
-    p.add_argument("--seeds", type=int)
-    p.add_argument("--cache", help="where decoded pictures are kept")
-    args = p.parse_args()
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("task", choices=[*TASKS, *OTHERS])
+    parser.add_argument("--root", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--methods", nargs="+")
+    parser.add_argument("--seeds", type=int)
+    parser.add_argument("--cache", help="where decoded pictures are kept")
+    args = parser.parse_args()
     if args.task != "synthetic" and args.root is None:
-        p.error("--root is missing: the folder with the prepared data.")
+        parser.error("--root is missing: the folder with the prepared data.")
     args.seeds = args.seeds or (20 if args.task == "synthetic" else 5)
     warnings.simplefilter("ignore", UserWarning)
     args.out.mkdir(parents=True, exist_ok=True)
-    if args.task == "synthetic":
-        run_synthetic(args)
-    elif args.task == "sensitivity":
-        run_sensitivity(args)
-    elif args.task == "rates":
-        run_rates(args)
-    elif args.task == "upweight":
-        run_upweights(args)
+    if args.task in OTHERS:
+        OTHERS[args.task](args)
     else:
         run_task(args.task, args)
 
