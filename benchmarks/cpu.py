@@ -12,6 +12,7 @@ The first two on real Waterbirds pictures; the last on any arrays, with the pape
 import argparse
 import sys
 import tempfile
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from pde_nb.benchmarks.fake_data import sample_rows
 from pde_nb.benchmarks.levers import input_rates, lever_rates
 from pde_nb.cli.opening import open_arrays
-from pde_nb.core.files import surroundings, write_json
+from pde_nb.core.files import surroundings, writable_folder, write_json
 from pde_nb.methods.base import Method
 from pde_nb.sources.examples import Pictures
 from pde_nb.sources.published import read_waterbirds
@@ -151,11 +152,13 @@ def options(argv=None):
         p.error("--root is missing: the folder that holds waterbirds_v1.0.")
     if "cpu_selection" in args.parts and not (args.arrays and args.label and args.attribute):
         p.error("--arrays, --label and --attribute are needed for cpu_selection.")
+    writable_folder(args.out)
     return args
 
 
 def main():
     args = options()
+    warnings.simplefilter("ignore", UserWarning)  # the paper's schedule leaves examples out
     for name in args.parts:
         result = PARTS[name](args)
         write_json(args.out / f"{name}.json", dict(result, surroundings=surroundings()))

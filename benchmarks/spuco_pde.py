@@ -15,6 +15,7 @@ import io
 import sys
 import warnings
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 import torch
@@ -24,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from pde_nb.benchmarks.usual_loop import seconds_of
 from pde_nb.cli.opening import open_data
-from pde_nb.core.files import surroundings, write_json
+from pde_nb.core.files import surroundings, writable_folder, write_json
 from pde_nb.methods.pde import PDE
 from pde_nb.methods.schedules import default_schedule
 from pde_nb.networks.vision import import_torchvision
@@ -166,13 +167,18 @@ def comparison_text(name, seconds, apart):
 
 
 def options(argv=None):
+    """What was asked for, checked."""
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--data", required=True, metavar="FILE.npz", help="arrays, the pixels as x")
     p.add_argument("--label", required=True, metavar="NAME", help="array of the label")
     p.add_argument("--attribute", required=True, metavar="NAME", help="array that may be spurious")
     p.add_argument("--out", required=True, metavar="FILE.json", help="where the record is written")
     p.add_argument("--epochs", type=int, default=20, help="half of them warm-up; default 20")
-    return p.parse_args(argv)
+    args = p.parse_args(argv)
+    if find_spec("spuco") is None:
+        p.error("the package spuco is not installed: pip install spuco.")
+    writable_folder(Path(args.out).parent)
+    return args
 
 
 def main():

@@ -6,11 +6,9 @@
     python tools/prepare.py waterbirds_features --raw FOLDER --out features.npz --weights FILE [--size 224]
 
 Nothing is downloaded: FOLDER holds the raw files. The official test rows are the split `test`. A
-validation set is
-carved out of the other rows, the same share of every group, with a fixed seed. The sizes of all groups
-are printed. The features are those of an ImageNet MobileNetV2 for the pictures of
-the official Waterbirds folder, with its own split; this one needs the library, the others need numpy
-alone.
+validation set is carved out of the other rows, the same share of every group, with a fixed seed. The
+sizes of all groups are printed. The features are those of an ImageNet MobileNetV2 for the pictures of the
+official Waterbirds folder, with its own split; this one needs the library, the others need numpy alone.
 """
 
 import argparse
@@ -53,7 +51,8 @@ def warn(text):
 
 def carve(groups, share, seed):
     """Which examples go to validation: the share of all, and of every group the share up to one example."""
-    groups, rng = np.asarray(groups), np.random.default_rng(seed)
+    groups = np.asarray(groups)
+    rng = np.random.default_rng(seed)
     names, sizes = np.unique(groups, return_counts=True)
     take = np.floor(share * sizes).astype(int)
     most_short = np.argsort(take - share * sizes, kind="stable")
@@ -64,10 +63,10 @@ def carve(groups, share, seed):
     return chosen
 
 
-def with_split(known, test, groups, share, seed):
-    """All rows with their split as a last column: a share of every group of the known ones is validation."""
+def with_split(rest, test, groups, share, seed):
+    """All rows with their split as a last column: validation is a share of every group of the rest."""
     held_out = carve(groups, share, seed)
-    rows = [[*row, "val" if chosen else "train"] for row, chosen in zip(known, held_out)]
+    rows = [[*row, "val" if chosen else "train"] for row, chosen in zip(rest, held_out)]
     return rows + [[*row, "test"] for row in test]
 
 
@@ -88,7 +87,7 @@ def write_csv(path, header, rows):
     write(path, text.getvalue().encode("utf-8"))
 
 
-def say_groups(header, rows, label, attribute):
+def print_groups(header, rows, label, attribute):
     """Print how many examples each group has in each split."""
     at = [header.index(name) for name in (label, attribute, "split")]
     counts = Counter(tuple(row[i] for i in at) for row in rows)
@@ -97,8 +96,8 @@ def say_groups(header, rows, label, attribute):
         print(f"{label}={y:<6} {attribute}={a:<7} {sizes}")
 
 
-def numbered(value):
-    """A number that a share may have: in [0, 1]."""
+def share_value(value):
+    """A share of the command line: a number in [0, 1]."""
     number = float(value)
     if not 0 <= number <= 1:
         raise argparse.ArgumentTypeError(f"{value} is not a share; give a number from 0 to 1")
@@ -121,7 +120,8 @@ ADULT_VALIDATION = 0.2
 
 def adult_rows(folder, name):
     """The rows of a raw file, its label without the dot that ends it in adult.test."""
-    path, rows = raw_file(folder, [name], ADULT_SOURCE, ADULT_SHA256[name]), []
+    path = raw_file(folder, [name], ADULT_SOURCE, ADULT_SHA256[name])
+    rows = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         fields = [field.strip() for field in line.split(",")]
         if number == 1 and (line.startswith("|") or fields[0] == "age"):
@@ -144,7 +144,7 @@ def adult(options):
     rows = with_split(train, test, [row[-1] + row[sex] for row in train], ADULT_VALIDATION, options.seed)
     header = [*ADULT_COLUMNS, "split"]
     write_csv(options.out, header, rows)
-    say_groups(header, rows, "income", "sex")
+    print_groups(header, rows, "income", "sex")
 
 
 # ---- sick: contradiction by negation ----------------------------------------------------------
@@ -182,11 +182,11 @@ def sick_rows(folder, name):
 def sick(options):
     """Whether the sentences contradict each other; the attribute is whether either holds a negation."""
     train, trial, test = (sick_rows(options.raw, name) for name in SICK_SHA256)
-    known = train + trial
-    rows = with_split(known, test, [row[2] + row[3] for row in known], SICK_VALIDATION, options.seed)
+    rest = train + trial
+    rows = with_split(rest, test, [row[2] + row[3] for row in rest], SICK_VALIDATION, options.seed)
     header = ["sentence_A", "sentence_B", "contradiction", "negation", "split"]
     write_csv(options.out, header, rows)
-    say_groups(header, rows, "contradiction", "negation")
+    print_groups(header, rows, "contradiction", "negation")
 
 
 # ---- coloured_mnist: digit by colour ----------------------------------------------------------
@@ -223,12 +223,11 @@ def colour_digits(x, y, agree, rng):
     """Grey digits in colour: each class has its own, and shows it with probability `agree`.
 
     x (n, h, w) uint8 and y (n,) classes 0 … 9 give pictures (n, 3, h, w) uint8 and colours (n,) 0 … 9.
-    A digit that
-    does not show its own colour has one of the nine others, all equally likely: `agree=0.1` makes the
-    colour
-    independent of the class.
+    A digit that does not show its own colour has one of the nine others, all equally likely: `agree=0.1`
+    makes the colour independent of the class. Raises `ValueError` for other digits, classes or shares.
     """
-    x, y = np.asarray(x), np.asarray(y).astype(np.int64)
+    x = np.asarray(x)
+    y = np.asarray(y).astype(np.int64)
     if x.ndim != 3 or x.dtype != np.uint8 or y.shape != x.shape[:1]:
         raise ValueError(
             f"x is {x.dtype} {x.shape} and y {y.shape}; give 8-bit digits (n, h, w) and one class each."
@@ -277,18 +276,25 @@ def mnist_arrays(folder):
 def coloured_mnist(options):
     """Ten classes and ten colours: the colour goes with the class in training only."""
     x_train, y_train, x_test, y_test = mnist_arrays(options.raw)
-    split = np.concatenate([carve(y_train, MNIST_VALIDATION, options.seed), np.full(len(y_test), 2)]).astype(
-        np.int8
-    )
-    x, y = np.concatenate([x_train, x_test]), np.concatenate([y_train, y_test]).astype(np.int64)
-    pictures, colour = np.empty((len(y), 3, *x.shape[1:]), np.uint8), np.empty(len(y), np.int64)
-    for code, agree in enumerate((options.agree, 1 / len(COLOURS), 1 / len(COLOURS))):
+    held_out = carve(y_train, MNIST_VALIDATION, options.seed)
+    split = np.concatenate([held_out, np.full(len(y_test), 2)]).astype(np.int8)
+    x = np.concatenate([x_train, x_test])
+    y = np.concatenate([y_train, y_test]).astype(np.int64)
+    pictures = np.empty((len(y), 3, *x.shape[1:]), np.uint8)
+    colour = np.empty(len(y), np.int64)
+    by_chance = 1 / len(COLOURS)
+    for code, agree in enumerate((options.agree, by_chance, by_chance)):
         rows = np.flatnonzero(split == code)
         rng = np.random.default_rng([options.seed, code])
         pictures[rows], colour[rows] = colour_digits(x[rows], y[rows], agree, rng)
     file = io.BytesIO()
     np.savez_compressed(file, x=pictures, y=y, colour=colour, split=split)
     write(options.out, file.getbuffer())
+    print_colours(y, colour, split)
+
+
+def print_colours(y, colour, split):
+    """Print how many digits of each split have the colour of their class, and how large the groups are."""
     for code, name in enumerate(SPLITS):
         mine = split == code
         sizes = np.bincount(10 * y[mine] + colour[mine], minlength=100)
@@ -302,66 +308,74 @@ def coloured_mnist(options):
 
 def waterbirds_features(options):
     """Pooled features of an ImageNet MobileNetV2 for all pictures of Waterbirds."""
-    import torch
-
-    from pde_nb.networks.heads import embeddings
-    from pde_nb.networks.models import make_model
-    from pde_nb.sources.inputs import make_source
     from pde_nb.sources.published import read_waterbirds
 
     try:
         data = read_waterbirds(options.raw)
-        source = make_source(data, size=options.size, device="cpu")
-        model = make_model(
-            "mobilenet_v2", n_classes=1000, kind="pictures", shape=source.shape, weights=str(options.weights)
-        )
+        x = picture_features(data, options.weights, options.size)
     except ValueError as error:
         raise RawError(str(error)) from None
-    features = embeddings(model.eval())
-    with torch.no_grad():
-        parts = [
-            features(source.batch(np.arange(at, min(at + 64, len(data))))) for at in range(0, len(data), 64)
-        ]
-    x = torch.cat(parts).numpy().astype(np.float32)
     file = io.BytesIO()
     np.savez(file, x=x, y=data.y, place=np.asarray(data.attributes["place"]), split=data.split)
     write(options.out, file.getbuffer())
     print(data.describe())
 
 
+def picture_features(data, weights, size, batch=64):
+    """What enters the last layer of the network, for every picture: (n, features) float32."""
+    import torch
+
+    from pde_nb.networks.heads import embeddings
+    from pde_nb.networks.models import make_model
+    from pde_nb.sources.inputs import make_source
+
+    source = make_source(data, size=size, device="cpu")
+    shapes = dict(n_classes=1000, kind="pictures", shape=source.shape)
+    features = embeddings(make_model("mobilenet_v2", **shapes, weights=str(weights)).eval())
+    parts = []
+    with torch.no_grad():
+        for start in range(0, len(data), batch):
+            rows = np.arange(start, min(start + batch, len(data)))
+            parts.append(features(source.batch(rows)))
+    return torch.cat(parts).numpy().astype(np.float32)
+
+
 # ---- the command ------------------------------------------------------------------------------
 
+SUFFIXES = {adult: ".csv", sick: ".csv", coloured_mnist: ".npz", waterbirds_features: ".npz"}
 
-def main(arguments=None):
+
+def add_command(commands, function, raw):
+    """A command with the options that all have."""
+    command = commands.add_parser(function.__name__, help=function.__doc__, description=function.__doc__)
+    command.set_defaults(function=function, seed=0)
+    command.add_argument("--raw", type=Path, required=True, metavar="FOLDER", help=raw)
+    command.add_argument("--out", type=Path, required=True, metavar="FILE", help="the file to write")
+    return command
+
+
+def command_parser():
+    """The options of all commands."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    for name, function in (("adult", adult), ("sick", sick), ("coloured_mnist", coloured_mnist)):
-        command = commands.add_parser(name, help=function.__doc__, description=function.__doc__)
-        command.set_defaults(function=function)
-        command.add_argument(
-            "--raw", type=Path, required=True, metavar="FOLDER", help="where the raw files are"
-        )
-        command.add_argument("--out", type=Path, required=True, metavar="FILE", help="the file to write")
+    drawn = [add_command(commands, f, "where the raw files are") for f in (adult, sick, coloured_mnist)]
+    for command in drawn:
         command.add_argument("--seed", type=int, default=0, help="of all that is drawn (default: 0)")
-    share = "how often a training digit has its class's colour (default: 0.99)"
-    command.add_argument("--agree", type=numbered, default=0.99, help=share)
-    name = "waterbirds_features"
-    command = commands.add_parser(
-        name, help=waterbirds_features.__doc__, description=waterbirds_features.__doc__
-    )
-    command.set_defaults(function=waterbirds_features, seed=0)
-    command.add_argument(
-        "--raw", type=Path, required=True, metavar="FOLDER", help="holds the official folder"
-    )
-    command.add_argument("--out", type=Path, required=True, metavar="FILE", help="the file to write")
-    command.add_argument(
-        "--weights", type=Path, required=True, metavar="FILE", help="of the network, .safetensors or .pth"
-    )
-    command.add_argument("--size", type=int, default=224, help="pixels of a picture side (default: 224)")
+    agree = "how often a training digit has its class's colour (default: 0.99)"
+    drawn[-1].add_argument("--agree", type=share_value, default=0.99, help=agree)
+    features = add_command(commands, waterbirds_features, "holds the official folder")
+    weights = "of the network, .safetensors or .pth"
+    features.add_argument("--weights", type=Path, required=True, metavar="FILE", help=weights)
+    features.add_argument("--size", type=int, default=224, help="pixels of a picture side (default: 224)")
+    return parser
+
+
+def main(arguments=None):
+    parser = command_parser()
     options = parser.parse_args(arguments)
-    suffix = ".csv" if options.command in ("adult", "sick") else ".npz"
+    suffix = SUFFIXES[options.function]
     if options.out.suffix != suffix:
         parser.error(
             f"--out {options.out}: {options.command} writes a {suffix} file; give a name that ends so"
