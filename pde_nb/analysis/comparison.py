@@ -25,6 +25,7 @@ from pde_nb.analysis.trials import (
 )
 from ..core.arguments import whole_number
 from ..core.files import surroundings, writable_folder, write_json
+from ..core.statistics import Summary
 from ..methods.base import Method
 from ..methods.registry import find_method, method_names
 from ..sources.data import Data
@@ -145,7 +146,7 @@ def within_budget(
     return method.within(passes, groups, len(data.rows("val")))
 
 # %% ../../nbs/09_analysis/11_comparison.ipynb #509904da
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
     "What a comparison came to; as text it is the table of its methods, the best on validation first."
 
@@ -158,13 +159,15 @@ class Comparison:
         "The name of the method with the best worst group on validation."
         return best_method(self.results)
 
-    def figures(self, name: str, key: str = "worst_group"):
+    def figures(self, name: str, key: str = "worst_group") -> Summary:
         "Mean, standard deviation and interval over seeds of one of `TrialFigures`, in [0, 1]."
         return over_seeds(self.results[name], key)
 
     def __str__(self):
         lines = [standings(self.results, SHORT).text()]
         return "\n".join([*lines, *(f"not run: {name}: {why}" for name, why in self.refused.items())])
+
+    __repr__ = __str__
 
     def _repr_markdown_(self):
         return standings(self.results, SHORT).markdown()

@@ -89,7 +89,7 @@ class Attempt:
     val_group_mean: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Result:
     "What a method came to in a comparison."
 
@@ -111,6 +111,9 @@ class Result:
     def __post_init__(self):
         if not self.title:
             object.__setattr__(self, "title", method_title(self.method))
+
+    def __repr__(self):
+        return f"Result({self.title!r}, {self.data!r}, {len(self.trials)} seeds)"
 
     @property
     def method_class(self) -> type[Method] | None:

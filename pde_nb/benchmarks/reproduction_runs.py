@@ -175,7 +175,7 @@ def run_label(label: str, setup: Setup, out: Path, say=print) -> dict:
         surroundings=surroundings(),
     )
 
-# %% ../../nbs/11_benchmarks/10_reproduction_runs.ipynb #59101763
+# %% ../../nbs/11_benchmarks/10_reproduction_runs.ipynb #3c8771b8
 PICTURES_FOR = {
     "tab:aug": "compares training with and without augmented pictures",
     "fig:demo": "shows what a network looks at in pictures",
@@ -185,7 +185,7 @@ PICTURES_FOR = {
 def check_label(label: str, setup: Setup):
     """Check that a label can be run.
 
-    Raises `ValueError` where the data lack what it needs, or where none of its runs has a setting given by hand.
+    Raises `ValueError` where the data lack what it needs, or no run of it has a setting given by hand.
     """
     kind = setup.data.inputs.kind
     if label in PICTURES_FOR and kind not in ("pictures", "pixels"):

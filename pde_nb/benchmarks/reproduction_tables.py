@@ -33,7 +33,7 @@ from pde_nb.theory.pictures import (
     fig_demo_synthetic_gdm,
 )
 
-# %% ../../nbs/11_benchmarks/11_reproduction_tables.ipynb #102ab354
+# %% ../../nbs/11_benchmarks/11_reproduction_tables.ipynb #3f73879c
 def label_title(record: dict) -> str:
     "What stands above a table: what was run, and in what it differs from the paper."
     head = f"{record['label']}: {record['title']}"
@@ -61,7 +61,8 @@ def setting_texts(setting: dict, seeds: int) -> list[str]:
         settings += f", by hand {settings_name(setting['by_hand'])}"
     parts.append(settings)
     if setting["passes"]:
-        parts.append(f"{setting['passes']:g} passes for the methods other than PDE")
+        passes = "1 pass" if setting["passes"] == 1 else f"{setting['passes']:g} passes"
+        parts.append(f"{passes} for the methods other than PDE")
     return parts
 
 

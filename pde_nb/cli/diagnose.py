@@ -15,9 +15,8 @@ import numpy as np
 from ..analysis.association import MAX_VALUES
 from ..analysis.diagnosis import diagnose, without_attribute
 from ..analysis.diagnosis_picture import fig_diagnosis
-from .opening import OPENED, open_data, read_arrays
-from .shell import guarded
-from .train import _unused, output
+from .opening import OPENED, open_data, read_arrays, refuse_unused
+from .shell import guarded, write_json_to
 from ..core.arguments import did_you_mean
 from ..core.files import writable_folder, write_whole
 from ..sources.data import Data, from_arrays
@@ -46,10 +45,10 @@ def open_columns(
     path = Path(data)
     columns = {k: v for k, v in columns.items() if v is not None}
     if path.suffix == ".npz":
-        _unused(path.name, root=root, **columns)
+        refuse_unused(path.name, root=root, **columns)
         return _open_array_columns(path, label, split or "split")
     if path.is_dir() or "image" not in columns:
-        _unused(path.name, root=root)
+        refuse_unused(path.name, root=root)
     frame = _read_labelled_table(path, label, columns)
     used = {label, split or "split", *columns.get("text", ()), columns.get("image")}
     found = few_values(frame, used)
@@ -195,7 +194,7 @@ def _diagnose(args):
     if args.json != "-":
         print(diagnosis)
     if args.json:
-        output(diagnosis.to_dict(), args.json)
+        write_json_to(diagnosis.to_dict(), args.json)
     if args.figure:
         write_whole(args.figure, lambda file: fig_diagnosis(diagnosis).savefig(file, dpi=150))
 

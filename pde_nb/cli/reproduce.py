@@ -43,12 +43,13 @@ from ..theory.experiment import SYNTHETIC_PRESETS, SyntheticPreset
 from ..theory.experiment_table import preset_with
 from ..training.folder import hold, read_json
 
-# %% ../../nbs/12_cli/10_reproduce.ipynb #34d5e6a0
+# %% ../../nbs/12_cli/10_reproduce.ipynb #142899d8
 def reproduce_parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser(
         "pde_reproduce",
-        description="Run what a table or figure of the paper shows, on whatever data is at hand, and print ours "
-        "beside the paper's figures. A command that was stopped goes on when it is given again.",
+        description="Run what a table or figure of the paper shows, on whatever data is at hand, "
+        "and print ours beside the paper's figures. "
+        "A command that was stopped goes on when it is given again.",
         epilog="labels: " + ", ".join(LABELS),
     )
     label_options(p.add_argument)

@@ -233,10 +233,10 @@ def conditions_table(results: dict[str, Result]) -> Table:
         ("training examples", f"{sum(first.train_counts):,}" if first.train_counts else DASH),
         ("tried on the first seed", f"{tried}; the best worst group on validation is chosen"),
         ("seeds", seeds_text(results)),
-        ("shared settings", settings_name(shared_settings(results))),
+        ("shared settings", settings_name(shared_settings(results)).replace(",", ", ")),
         ("hardware", hardware_text(results)),
     ]
-    return Table(("conditions", ""), rows, "ll")
+    return Table(("condition", "value"), rows, "ll")
 
 # %% ../../nbs/10_report/06_comparison_page.ipynb #6cbdc8c6
 def unique(values) -> str:

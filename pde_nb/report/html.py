@@ -237,11 +237,11 @@ pre{background:var(--shade);border-radius:6px;padding:10px 12px;white-space:pre-
 p.figure{font-size:1.25rem;font-weight:600;overflow-wrap:normal}
 """
 
-# %% ../../nbs/10_report/03_html.ipynb #cad89746
+# %% ../../nbs/10_report/03_html.ipynb #19392d68
 TABLE_STYLE = """
 .scroll{overflow-x:auto;max-width:100%}
 table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}
-th,td{padding:.28em .62em .28em 0;border-bottom:1px solid var(--line);text-align:left;vertical-align:top}
+th,td{padding:.28em .95em .28em 0;border-bottom:1px solid var(--line);text-align:left;vertical-align:top}
 th,td{overflow-wrap:normal}
 th{vertical-align:bottom;color:var(--soft);font-weight:600}
 .r{text-align:right}

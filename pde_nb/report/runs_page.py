@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['TILES', 'comparison_headline', 'one_run_note', 'difference_tile', 'comparison_table', 'worst_cell', 'worst_names',
            'how_to_read', 'group_matrix', 'mean_accuracy', 'comparison_charts', 'average_chart', 'passes_chart',
-           'settings_section', 'runs_page']
+           'settings_section', 'runs_page', 'comparison_title']
 
 # %% ../../nbs/10_report/11_runs_page.ipynb #3a9416f8
 import numpy as np
@@ -200,7 +200,7 @@ def settings_section(found: list[Variant]) -> list:
     notes = dict.fromkeys(f"{variant.label}: {note}" for variant, run in runs for note in run.notes)
     return [*blocks, *(Text(note, "note") for note in notes)]
 
-# %% ../../nbs/10_report/11_runs_page.ipynb #1d1986b4
+# %% ../../nbs/10_report/11_runs_page.ipynb #dab3c7ee
 def runs_page(
     records: list[RunRecord],
     split: str,  # that the page is about; one that was evaluated
@@ -214,10 +214,6 @@ def runs_page(
         f"{len(records)} runs on {config['data']} · {records[0].n_train:,} training examples · data digest "
         f"{config['data_digest']}"
     )
-    beside = f"{len(records)} seeds"
-    if len(found) > 1:
-        beside = f"beside {len(found) - 1} other{'s' if len(found) > 2 else ''}"
-    worst = percent(found[0].mean(split, "worst_group"))
     blocks = [
         *comparison_headline(found, split),
         *comparison_table(found, split),
@@ -226,4 +222,16 @@ def runs_page(
         *attention,
         *settings_section(found),
     ]
-    return Document(f"{found[0].label} on {config['data']}: worst group {worst}, {beside}", lead, blocks)
+    return Document(comparison_title(found, split), lead, blocks)
+
+
+def comparison_title(found: list[Variant], split: str) -> str:
+    "The first variant with its worst group, and what it is compared with."
+    first, *others = found
+    title = f"{first.label} on {first.runs[0].config['data']}: "
+    title += f"worst group {percent(first.mean(split, 'worst_group'))}"
+    if not others:
+        return f"{title}, {len(first.runs)} seeds"
+    if len(others) == 1:
+        return f"{title}, {others[0].label} {percent(others[0].mean(split, 'worst_group'))}"
+    return f"{title}, beside {len(others)} others"

@@ -37,7 +37,7 @@ def n_partial(record: RunRecord) -> int:
     "How many epochs were not evaluated in full."
     return sum(entry["val_worst_group"] is None for entry in record.curve)
 
-# %% ../../nbs/10_report/07_training_section.ipynb #3c19eafb
+# %% ../../nbs/10_report/07_training_section.ipynb #c8d838f0
 def curve_notes(record: RunRecord) -> str:
     "What is marked in the curves, in sentences."
     notes = [f"The triangle marks the chosen epoch, {record.best_epoch}."]
@@ -56,14 +56,14 @@ def growth_note(record: RunRecord) -> str:
     "The warm-up and the lines after it, in sentences."
     lines = stage_lines(record)["lines"]
     n, back = len(lines), steps_back(record)
-    what = "expansion" if n == 1 else f"{n} expansions"
     if back:
-        what = "time" if n == 1 else f"{n} times"
-        what += " that the active set grew"
-    verb = "line from there on marks" if n == 1 else "lines from there on mark"
-    note = f"The shaded part is the warm-up, {int(lines[0] + 0.5)} epochs; the {verb} the {what}."
+        what = "where the active set grew" if n == 1 else f"the {n} times that the active set grew"
+    else:
+        what = "the expansion" if n == 1 else f"the {n} expansions"
+    verb = "line after it marks" if n == 1 else "lines after it mark"
+    note = f"The shaded part is the warm-up, {int(lines[0] + 0.5)} epochs; the {verb} {what}."
     if back:
-        note += f" {'Once' if back == 1 else f'{back} times'} training went back to an earlier stage."
+        note += f" Training went back to an earlier stage {'once' if back == 1 else f'{back} times'}."
     return note
 
 # %% ../../nbs/10_report/07_training_section.ipynb #dd31d3c4

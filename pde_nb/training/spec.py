@@ -13,7 +13,6 @@ from copy import copy
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
-import numpy as np
 import torch
 from torch import nn
 
