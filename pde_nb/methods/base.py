@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['EPOCHS', 'Batch', 'Method', 'CannotRun', 'check_attributes', 'epoch_rng', 'describe', 'plain_epochs', 'settings_text',
-           'First', 'mistakes', 'shares_text', 'ToTheEnd', 'plain_first', 'coarse', 'class_ids', 'balancing_weights',
-           'balanced_draw']
+           'First', 'mistakes', 'shares_text', 'ToTheEnd', 'plain_first', 'ToTheEndHeard', 'coarse', 'class_ids',
+           'balancing_weights', 'balanced_draw']
 
 # %% ../../nbs/07_methods/01_base.ipynb #d510ccee
 import warnings
@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
+import torch
 from fastcore.basics import patch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -55,6 +56,7 @@ class Method:
     goes_back = False  # whether `after_epoch` may ask to go on from the best epoch
     keeps = "best"  # which model is the result: that of the 'best' epoch, or of the 'last'
     learned = ()  # attributes that training changes: the state for an exact resume
+    hands_over = False  # whether what it has learned is kept beside its result, for a second stage
     passes_needed = 1  # passes over the training set that one epoch of each of its networks takes
     fits_validation = False  # whether the model is fitted to validation, so that its figures there flatter
     in_comparisons = True  # whether a comparison of all methods includes it
@@ -349,6 +351,8 @@ class First:
     y: Int[np.ndarray, " train"]  # classes of the training examples
     scores: Float[np.ndarray, "train classes"]  # what the model says of them, before the softmax
     embedded: "Callable[[str], tuple] | None" = None  # split → what enters the head (n, d), classes, groups
+    # (train,) the classes that the model said in its last epoch, while it trained; None: nobody listened
+    predicted: "np.ndarray | None" = None
 
 
 def mistakes(first: First) -> Int[np.ndarray, " wrong"]:
@@ -377,13 +381,29 @@ class ToTheEnd(Method):
 
 def plain_first(
     epochs: int,
-    lr: float | None = None,  # learning rate of the first stage; None: as in the second
+    **settings,  # of the first stage, fields of `Settings`; None: as in the second
 ) -> tuple[Method, dict]:
     "Plain training to the end as a first stage, for `Method.first`: the method, and how its settings differ."
-    changes = dict(patience=None)
-    if lr is not None:
-        changes["lr"] = lr
-    return ToTheEnd(epochs), changes
+    changes = {name: value for name, value in settings.items() if value is not None}
+    return ToTheEnd(epochs), dict(patience=None) | changes
+
+# %% ../../nbs/07_methods/01_base.ipynb #heed0002
+@dataclass
+class ToTheEndHeard(ToTheEnd):
+    "Plain training that gives its last model, and what was said of each example while it trained."
+
+    name = "erm_last_heard"
+    label = "ERM, last epoch"
+    learned = ("predicted",)
+    hands_over = True
+
+    def setup(self):
+        self.predicted = torch.full((len(self.groups),), -1)  # classes by position; -1: not shown yet
+
+    def batch_loss(self, batch: Batch) -> Float[Tensor, ""]:
+        self.predicted = self.predicted.to(batch.examples.device)
+        self.predicted[batch.examples] = batch.scores.detach().argmax(1)
+        return super().batch_loss(batch)
 
 # %% ../../nbs/07_methods/01_base.ipynb #1d2ea1eb
 def coarse(

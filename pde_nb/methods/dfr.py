@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['STRENGTHS', 'sparse_regression', 'as_head', 'moments', 'head_of', 'put_head', 'part_of', 'halves', 'weightings',
-           'Embedded', 'Candidate', 'judged', 'DFR', 'DFRTrain']
+           'Embedded', 'Candidate', 'ranking', 'judged', 'DFR', 'DFRTrain']
 
 # %% ../../nbs/07_methods/10_dfr.ipynb #8b8c6481
 import inspect
@@ -30,6 +30,7 @@ def sparse_regression(
     n_classes: int,
     seed: int = 0,
     class_weight: dict | None = None,  # how much the examples of a class count; 1 for those not named
+    iterations: int = 100,  # at most
 ) -> tuple[Float[np.ndarray, "classes d"], Float[np.ndarray, " classes"]]:
     """Weights and intercepts of an L1-penalised logistic regression, one row per class.
     For two classes the rows are opposite."""
@@ -39,7 +40,7 @@ def sparse_regression(
         **_l1_penalty(LogisticRegression),
         C=C,
         solver="liblinear" if n_classes == 2 else "saga",
-        max_iter=100,
+        max_iter=iterations,
         random_state=seed,
         class_weight=class_weight,
     ).fit(x, y)
@@ -121,10 +122,16 @@ def halves(
     return np.flatnonzero(in_first), np.flatnonzero(~in_first)
 
 
-def weightings(weights: tuple[float, ...], n_classes: int) -> list[dict | None]:
-    "Each weight for each class in turn, the others having 1; None for all alike, which comes first."
+def weightings(weights: tuple[float, ...], n_classes: int, ties: str = "group_mean") -> list[dict | None]:
+    """Each weight for each class in turn, the others having 1; None for all alike, which comes first.
+
+    Where the first of equal ones counts (`ties`), all weights of the last class come before the others.
+    """
     alike = [None] if 1.0 in weights else []
-    return alike + [{k: float(w)} for w in weights if w != 1 for k in range(n_classes)]
+    heavier = [float(w) for w in weights if w != 1]
+    if ties == "first":
+        return alike + [{k: w} for k in reversed(range(n_classes)) for w in heavier]
+    return alike + [{k: w} for w in heavier for k in range(n_classes)]
 
 # %% ../../nbs/07_methods/10_dfr.ipynb #d237978c
 @dataclass(frozen=True, eq=False)
@@ -153,10 +160,14 @@ class Candidate:
         more = "".join(f" (class {k} weighs {w:g})" for k, w in (self.class_weight or {}).items())
         return f"{self.C:g}{more}"
 
-    @property
-    def score(self) -> tuple[float, float]:
-        "What candidates are compared by."
-        return self.worst_group, self.group_mean
+    def score(self, ties: str = "group_mean") -> tuple[float, ...]:
+        "What candidates are compared by: worst group and mean over groups, or the worst group alone."
+        return (self.worst_group,) if ties == "first" else (self.worst_group, self.group_mean)
+
+
+def ranking(tried: list[Candidate], ties: str = "group_mean") -> list[Candidate]:
+    "The candidates, the best first; equal ones in the order in which they were tried."
+    return sorted(tried, key=lambda candidate: candidate.score(ties), reverse=True)
 
 
 def judged(candidate: Candidate, weight, bias, held: Embedded, mean, scale) -> Candidate:
@@ -181,6 +192,9 @@ class DFR(Method):
     halving: str = "group"  # of validation, for tuning: within each group, or 'random'
     class_weights: tuple = (1.0,)  # tried for each class in turn, > 0
     first_keeps: str = "best"  # the model of the first stage that counts: 'best' on validation, or 'last'
+    # of candidates with equal worst groups that with the better 'group_mean' is taken, or the 'first' tried
+    tuning_ties: str = "group_mean"
+    tuning_iterations: int = 100  # of a regression, at most, while the strength is chosen; ≥ 1
 
     name = "dfr"
     label = "DFR-Val"
@@ -245,12 +259,14 @@ ALLOWED = dict(
     standardise=(True, False, "fitted"),
     halving=("group", "random"),
     first_keeps=("best", "last"),
+    tuning_ties=("group_mean", "first"),
 )
 
 
 def check_dfr(dfr: DFR):
     "Make lists of single strengths and weights; raises `ValueError` for settings out of range."
     whole_number("subsets", dfr.subsets, 1)
+    whole_number("tuning_iterations", dfr.tuning_iterations, 1)
     for name in ("strengths", "class_weights"):
         if not isinstance(getattr(dfr, name), (tuple, list)):
             setattr(dfr, name, (getattr(dfr, name),))
@@ -278,7 +294,7 @@ def after_first(self: DFR, first: First, model) -> list[str]:
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         tried = self.tune(first, data, n_classes, rng, mean, scale)
-        best = max(tried, key=lambda candidate: candidate.score)
+        best = ranking(tried, self.tuning_ties)[0]
         subsets = [balanced_subset(data.groups, rng, None, "skip") for _ in range(self.subsets)]
         fits = [self.fit(best, data, at, n_classes, mean, scale) for at in subsets]
     weight, bias = (np.mean(part, 0) for part in zip(*fits))
@@ -291,10 +307,13 @@ def after_first(self: DFR, first: First, model) -> list[str]:
 
 
 @patch
-def fit(self: DFR, candidate: Candidate, data: Embedded, at, n_classes: int, mean, scale):
+def fit(
+    self: DFR, candidate: Candidate, data: Embedded, at, n_classes: int, mean, scale, iterations: int = 100
+):
     "Weight and bias of a regression on some of the examples, for standardised embeddings."
     x = (data.x[at] - mean) / scale
-    return sparse_regression(x, data.y[at], candidate.C, n_classes, self.seed, candidate.class_weight)
+    options = dict(seed=self.seed, class_weight=candidate.class_weight, iterations=iterations)
+    return sparse_regression(x, data.y[at], candidate.C, n_classes, **options)
 
 # %% ../../nbs/07_methods/10_dfr.ipynb #5d66ba05
 @patch
@@ -312,9 +331,10 @@ def tune(self: DFR, first: First, data: Embedded, n_classes: int, rng, mean, sca
             mean, scale = moments(data.x[subset])
     tried = []
     for C in self.strengths:
-        for class_weight in weightings(self.class_weights, n_classes):
+        for class_weight in weightings(self.class_weights, n_classes, self.tuning_ties):
             candidate = Candidate(C, class_weight)
-            weight, bias = self.fit(candidate, data, subset, n_classes, mean, scale)
+            how = n_classes, mean, scale, self.tuning_iterations
+            weight, bias = self.fit(candidate, data, subset, *how)
             tried.append(judged(candidate, weight, bias, held, mean, scale))
     return tried
 
@@ -330,8 +350,8 @@ def notes(
 ) -> list[str]:
     "What was done, in words, for the report."
     n_groups = (groups.counts > 0).sum()
-    ranked = sorted(tried, key=lambda candidate: candidate.score, reverse=True)
-    scores = ", ".join(f"{candidate} {100 * candidate.worst_group:.1f} %" for candidate in ranked[:7])
+    ranked = ranking(tried, self.tuning_ties)[:7]
+    scores = ", ".join(f"{candidate} {100 * candidate.worst_group:.1f} %" for candidate in ranked)
     lines = [
         f"no gradient steps in the second stage: the last layer is the mean of {self.subsets} logistic "
         f"regressions, each on {size:,} examples of each of {n_groups} groups of the {PARTS[self.on]} set; "

@@ -63,6 +63,8 @@ class EIIL(GroupDRO):
 
     first_epochs: int = 1  # of the reference model, ≥ 1
     first_lr: float | None = None  # its learning rate, > 0; None: as in the second stage
+    first_weight_decay: float | None = None  # ≥ 0; None: as in the second stage
+    first_batch_size: int | None = None  # ≥ 1; None: as in the second stage
     env_steps: int = 10_000  # of Adam, ≥ 0; 0: the closed form
     env_lr: float = 1e-2  # of Adam, > 0
     conditional: bool = True  # groups are label × environment; False: the environments alone
@@ -88,7 +90,8 @@ class EIIL(GroupDRO):
         return replace(self, epochs=self.whole_passes(passes) - 1, first_epochs=1)
 
     def first(self):
-        return plain_first(self.first_epochs, self.first_lr)
+        own = dict(weight_decay=self.first_weight_decay, batch_size=self.first_batch_size)
+        return plain_first(self.first_epochs, lr=self.first_lr, **own)
 
 # %% ../../nbs/07_methods/09_eiil.ipynb #be3cade4
 def check_eiil(eiil: EIIL):
@@ -98,6 +101,10 @@ def check_eiil(eiil: EIIL):
     number("env_lr", eiil.env_lr, 0, above=True)
     if eiil.first_lr is not None:
         number("first_lr", eiil.first_lr, 0, above=True)
+    if eiil.first_weight_decay is not None:
+        number("first_weight_decay", eiil.first_weight_decay, 0)
+    if eiil.first_batch_size is not None:
+        whole_number("first_batch_size", eiil.first_batch_size, 1)
     if not isinstance(eiil.conditional, bool):
         raise ValueError(f"conditional={eiil.conditional!r}; give true or false.")
 

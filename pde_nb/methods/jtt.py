@@ -16,7 +16,9 @@ from ..algorithm.groups import Groups
 from ..core.arguments import number, whole_number
 from pde_nb.methods.base import (
     CannotRun,
+    First,
     Method,
+    ToTheEndHeard,
     epoch_rng,
     mistakes,
     plain_epochs,
@@ -35,6 +37,13 @@ class JTT(Method):
     copies: str = "paper"  # a mistake is shown λ times; 'extra': λ + 1 times, as in its authors' code
     first_lr: float | None = None  # learning rate of the first stage, > 0; None: as in the second
     short: bool = False  # an epoch shows only as many examples as there are, of all copies
+    # mistakes of the model 'after' the first stage, or those that it made 'during' its last epoch
+    error_set: str = "after"
+    first_weight_decay: float | None = None  # of the first stage, ≥ 0; None, here and below: as in the second
+    first_batch_size: int | None = None  # ≥ 1
+    first_optimiser: str | None = None  # 'sgd' or 'adamw'
+    first_lr_decay: str | None = None  # 'none' or 'linear'
+    first_clip: float | None = None  # largest norm of the gradient, > 0; 0: as it comes
 
     name = "jtt"
     label = "JTT"
@@ -48,10 +57,16 @@ class JTT(Method):
         check_jtt(self)
 
     def first(self):
-        return plain_first(self.first_epochs, self.first_lr)
+        settings = {name: getattr(self, f"first_{name}") for name in FIRST_SETTINGS}
+        method, changes = plain_first(self.first_epochs, **settings)
+        if self.first_clip == 0:
+            changes["clip"] = None
+        if self.error_set == "during":
+            method = ToTheEndHeard(self.first_epochs)
+        return method, changes
 
     def after_first(self, first, model):
-        self.wrong = mistakes(first)
+        self.wrong = mistakes(first) if self.error_set == "after" else mistakes_during(first)
         if not len(self.wrong):
             raise CannotRun(no_mistakes(self, len(first.y)))
         n = f"{len(self.wrong):,} of {len(first.y):,}"
@@ -72,6 +87,10 @@ def order(self: JTT, epoch: int) -> Int[np.ndarray, " shown"]:
     return shown[: len(self.groups)] if self.short else shown
 
 # %% ../../nbs/07_methods/07_jtt.ipynb #81ed7b85
+FIRST_SETTINGS = "lr", "weight_decay", "batch_size", "optimiser", "lr_decay", "clip"  # of the first stage
+FIRST_WORDS = dict(first_optimiser=("sgd", "adamw"), first_lr_decay=("none", "linear"))
+
+
 def check_jtt(jtt: JTT):
     "Raises `ValueError` for settings out of range."
     whole_number("first_epochs", jtt.first_epochs, 1)
@@ -84,6 +103,28 @@ def check_jtt(jtt: JTT):
         number("first_lr", jtt.first_lr, 0, above=True)
     if not isinstance(jtt.short, bool):
         raise ValueError(f"short={jtt.short!r}; give true or false.")
+    if jtt.error_set not in ("after", "during"):
+        raise ValueError(
+            f"error_set={jtt.error_set!r}; use 'after' the first stage or 'during' its last epoch."
+        )
+    for name in ("first_weight_decay", "first_clip"):
+        if getattr(jtt, name) is not None:
+            number(name, getattr(jtt, name), 0)
+    if jtt.first_batch_size is not None:
+        whole_number("first_batch_size", jtt.first_batch_size, 1)
+    for name, allowed in FIRST_WORDS.items():
+        if getattr(jtt, name) not in (None, *allowed):
+            raise ValueError(f"{name}={getattr(jtt, name)!r}; use one of {', '.join(allowed)}.")
+
+
+def mistakes_during(first: First) -> Int[np.ndarray, " wrong"]:
+    "Positions of what was wrong while the first stage trained. Raises `ValueError` where nobody listened."
+    if first.predicted is None:
+        raise ValueError(
+            "error_set='during' needs what the first stage said while it trained, and this one has no record "
+            "of it; leave first=… out, so that one is trained, or use error_set='after'."
+        )
+    return np.flatnonzero(first.predicted != first.y)
 
 
 def no_mistakes(jtt: JTT, n: int) -> str:

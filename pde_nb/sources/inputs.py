@@ -329,10 +329,11 @@ class TokenSource(Source):
         return arrays
 
 # %% ../../nbs/05_sources/08_inputs.ipynb #b111c755
-def _check_settings(inputs, pictures, texts):
+def _check_settings(inputs, files, pictures, texts):
     "Refuse settings that mean nothing for this kind of inputs, and a size that an array does not have."
     kind = inputs.kind
-    for kinds, settings in ((("pictures", "pixels"), pictures), (("texts",), texts)):
+    of_kinds = ((("pictures",), files), (("pictures", "pixels"), pictures), (("texts",), texts))
+    for kinds, settings in of_kinds:
         for name, value in settings.items():
             if kind not in kinds and value not in (None, ()):
                 raise ValueError(
@@ -351,6 +352,7 @@ def make_source(
     *,
     device="cpu",
     size: int | None = None,  # side of pictures in pixels; None: 224
+    centre: int | None = None,  # picture files: side of the square cut from the middle first (see `decode`)
     augment: tuple = (),  # of 'flip' and 'crop': for pictures and pixels, when `batch` gets a generator
     # pictures and pixels: 'imagenet', None, or (mean, standard deviation);
     # features and tables: None leaves numbers as they are
@@ -368,9 +370,8 @@ def make_source(
     """
     inputs, kind = data.inputs, data.inputs.kind
     common = dict(device=check_device(device), digest=inputs.digest)
-    _check_settings(
-        inputs, dict(size=size, augment=augment), dict(tokenizer=tokenizer, max_tokens=max_tokens)
-    )
+    of_texts = dict(tokenizer=tokenizer, max_tokens=max_tokens)
+    _check_settings(inputs, dict(centre=centre), dict(size=size, augment=augment), of_texts)
     if kind == "texts":
         how = dict(tokenizer=tokenizer, max_tokens=max_tokens, progress=progress)
         return TokenSource(inputs.first, inputs.second, **how, **common)
@@ -378,7 +379,9 @@ def make_source(
         return table_source(inputs.columns, data.split, normalise=normalise, **common)
     if kind == "features":
         return feature_source(inputs.x, data.split, normalise=normalise, **common)
-    x = inputs.x if kind == "pixels" else decode_all(inputs, size or 224, cache, workers, progress)
+    x = inputs.x if kind == "pixels" else decode_all(inputs, size or 224, cache, workers, progress, centre)
     common["digest"] += f" {CACHE_VERSION}"
+    if centre is not None:
+        common["digest"] += f" centre {centre}"
     layout = dict(normalise=normalise, augment=augment, channels_last=channels_last)
     return PixelSource(x, kind=kind, **layout, **common)

@@ -23,6 +23,7 @@ from jaxtyping import UInt8
 from PIL import Image, ImageOps, UnidentifiedImageError
 from tqdm import tqdm
 
+from ..core.arguments import whole_number
 from .examples import Pictures
 
 # %% ../../nbs/05_sources/06_picture_cache.ipynb #95e8be19
@@ -53,9 +54,11 @@ def _eight_bits(values):
     return Image.fromarray((values / 257).round().astype(np.uint8))
 
 # %% ../../nbs/05_sources/06_picture_cache.ipynb #174b9804
-def _fit(image, size):
+def _fit(image, size, centre=None):
     "Resize and cut to (3, size, size)."
-    if image.size != (size, size):
+    if centre is not None:
+        image = _middle(image, centre).resize((size, size), Image.Resampling.BILINEAR)
+    elif image.size != (size, size):
         whole = round(size * 256 / 224)
         edge = round((whole - size) / 2)
         image = image.resize((whole, whole), Image.Resampling.BILINEAR)
@@ -63,13 +66,25 @@ def _fit(image, size):
     return np.ascontiguousarray(np.asarray(image).transpose(2, 0, 1))
 
 
-def _decode(path, size):
+def _middle(image, side):
+    "The square in the middle of a picture."
+    width, height = image.size
+    if side > min(width, height):
+        raise ValueError(
+            f"it has {width} × {height} pixels, and centre={side} cuts a larger square out of it; "
+            "give a smaller centre, or leave it out"
+        )
+    left, top = round((width - side) / 2), round((height - side) / 2)
+    return image.crop((left, top, left + side, top + side))
+
+
+def _decode(path, size, centre=None):
     "The pixels of one picture, and whether the file has more than one frame."
     try:
         with Image.open(path) as image:
             moving = getattr(image, "is_animated", False)
             image.load()
-            return _fit(_rgb(image), size), moving
+            return _fit(_rgb(image), size, centre), moving
     except Exception as error:
         raise ValueError(f"{path}: {_reason(path, error)}.") from error  # a damaged file can raise anything
 
@@ -108,13 +123,14 @@ def _reason_by_content(path):
 def decode(
     path,  # of the picture file
     size: int,  # side of the square, in pixels
+    centre: int | None = None,  # side of the square that is cut out of the file's middle first; None: none
 ) -> UInt8[np.ndarray, "3 size size"]:  # red, green, blue
     """One picture as 8-bit RGB, with a warning for an animation.
 
     Raises `ValueError`, naming the file, for one that is missing, empty, cut off, damaged, too large or no
     picture.
     """
-    pixels, moving = _decode(path, size)
+    pixels, moving = _decode(path, size, centre)
     if moving:
         warnings.warn(f"{path} has several frames; the first is used.")
     return pixels
@@ -139,6 +155,7 @@ class PictureCache:
         size: int,  # side in pixels
         folder=None,  # where the cache goes; None: `cache_folder()`
         block: int = BLOCK,  # pictures per checksum
+        centre: int | None = None,  # as in `decode`
     ):
         if size < 1 or not len(files):
             raise ValueError(
@@ -147,10 +164,12 @@ class PictureCache:
             )
         self.root, self.files = Path(root), [str(f) for f in files]
         self.size, self.block = int(size), block
+        self.centre = None if centre is None else whole_number("centre", centre, 1)
         self.folder = Path(folder) if folder is not None else cache_folder()
         self.shape = (len(self.files), 3, self.size, self.size)
         names = "\n".join([str(self.root.resolve()), *self.files])
-        tag = hashlib.sha256(f"{size} {block} {names}".encode()).hexdigest()[:12]
+        cut = "" if centre is None else f" centre {centre}"
+        tag = hashlib.sha256(f"{size} {block}{cut} {names}".encode()).hexdigest()[:12]
         base = f"{self.root.resolve().name}-{size}-{tag}"
         self.path, self.meta = self.folder / f"{base}.npy", self.folder / f"{base}.json"
         self.partial, self.journal = self.folder / f".{base}.partial", self.folder / f".{base}.journal"
@@ -252,12 +271,12 @@ def _thread_count(workers):
     return workers or min(8, os.cpu_count() or 1)
 
 
-def _decode_block(pool, root, names, size):
+def _decode_block(pool, root, names, size, centre):
     "The pixels of some pictures, the faults of those that cannot be decoded, the names of those that move."
 
     def attempt(name):
         try:
-            return _decode(root / name, size)
+            return _decode(root / name, size, centre)
         except ValueError as e:
             return e
 
@@ -337,7 +356,9 @@ def _write_blocks(cache, prints, workers, progress):
         log.write("\n")  # ends a line that was cut off
         for i, rows in enumerate(cache.blocks()):
             if i not in sums:
-                pixels, bad, more = _decode_block(pool, cache.root, cache.files[rows], cache.size)
+                pixels, bad, more = _decode_block(
+                    pool, cache.root, cache.files[rows], cache.size, cache.centre
+                )
                 faults += bad
                 moving += more
                 if not bad:
@@ -451,11 +472,12 @@ def decode_all(
     cache=None,  # folder; None: `cache_folder()`; 'memory': decode now, keep nothing on disk
     workers: int | None = None,  # threads
     progress: bool = True,  # show a progress bar
+    centre: int | None = None,  # as in `decode`
 ) -> UInt8[np.ndarray, "n 3 size size"]:
     "All pictures, decoded once. Raises `ValueError` naming those that cannot be decoded."
     if cache != "memory":
-        return PictureCache(inputs.root, inputs.files, size, cache).read(workers, progress)
-    plan = PictureCache(inputs.root, inputs.files, size)
+        return PictureCache(inputs.root, inputs.files, size, cache, centre=centre).read(workers, progress)
+    plan = PictureCache(inputs.root, inputs.files, size, centre=centre)
     pixels = np.empty(plan.shape, np.uint8)
     faults, moving = [], []
     with (
@@ -463,7 +485,7 @@ def decode_all(
         tqdm(total=len(pixels), desc="decoding", unit=" pictures", disable=not progress) as bar,
     ):
         for rows in plan.blocks():
-            pixels[rows], bad, more = _decode_block(pool, plan.root, plan.files[rows], size)
+            pixels[rows], bad, more = _decode_block(pool, plan.root, plan.files[rows], size, plan.centre)
             faults += bad
             moving += more
             bar.update(rows.stop - rows.start)

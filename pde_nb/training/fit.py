@@ -21,7 +21,7 @@ from ..algorithm.metrics import GroupCounts
 from ..core.statistics import detectable_difference
 from ..methods.base import Method
 from ..sources.data import SPLITS, Data
-from .first_stage import FirstStage, given_run, hand_over
+from .first_stage import FirstStage, given_run, hand_over, load_learned, save_learned
 from pde_nb.training.folder import (
     Keeper,
     claim,
@@ -52,7 +52,7 @@ def robust_fit(
     method="pde",  # a name (`method_names`), a class, or an object
     *,
     schedule="auto",  # of PDE: 'auto', 'fixed', 'paper' or 'released' (the preset), a `Schedule`, or a dict
-    preset: str | None = None,  # 'paper' or 'released', for the data sets of the paper
+    preset: str | None = None,  # 'paper', 'released' or 'authors', for the data sets of the paper
     weights="pretrained",  # or a file, or None
     inputs: dict | None = None,  # options of `make_source`: size, augment, max_tokens, cache, …
     train_by=None,  # names of the attributes that divide the training set; None: all
@@ -152,10 +152,12 @@ def fit_in_folder(job: Job, folder: Path) -> Fit:
         if (folder / "record.json").exists() and (folder / "model.safetensors").exists():
             keeper.path.unlink(missing_ok=True)  # a kill may have come between the record and this
             load_finished(run.model, folder)
+            load_learned(folder, run)
             return Fit(run.model, RunRecord.read(folder), None)
         first = train_first(job, folder) if job.stage else None
         keeper.load(run)
         record = conclude(train(run, keeper, job.bar), job.config, job.notes, first)
+        save_learned(folder, run)
         save_model(folder / "model.safetensors", run.model)
         save_ledger(folder / "ledger.csv", run)
         save_split(folder / "split.csv", run.data)
@@ -171,6 +173,7 @@ def train_first(job: Job, out: Path | None) -> FirstStageRecord:
     if stage.given is not None:
         folder = Path(stage.given)
         load_finished(one.model, folder)
+        check_heard(one, folder)
         return hand_over(one, RunRecord.read(folder), folder, job.run)
     folder = stage.folder(one.method.name, config, out)
     opened = config.pop("opened")
@@ -178,6 +181,16 @@ def train_first(job: Job, out: Path | None) -> FirstStageRecord:
     first = Job(one, config, job.notes, job.checkpoint_every, restart, job.bar, opened)
     fit = fit_in_memory(first) if folder is None else fit_in_folder(first, folder)
     return hand_over(one, fit.record, folder, job.run)
+
+# %% ../../nbs/08_training/12_fit.ipynb #heard001
+def check_heard(one: Run, folder: Path):
+    "Let the method of a first stage take what a finished run has kept; a run of another method has nothing."
+    if not one.method.hands_over:
+        return
+    if read_config(folder)["method"]["name"] == one.method.name:
+        load_learned(folder, one)
+    else:
+        one.method.predicted = None
 
 # %% ../../nbs/08_training/12_fit.ipynb #8d953af9
 COARSE = 0.25  # a difference in accuracy that every group should be able to show

@@ -119,7 +119,7 @@ def earlier(checkpoint):
 # %% ../../nbs/08_training/03_folder.ipynb #f2bc8684
 RUN_FILES = (
     *("checkpoint.safetensors", "model.safetensors", "record.json", "scores.safetensors"),
-    *("ledger.csv", "split.csv", "report.html", "config.json"),
+    *("learned.safetensors", "ledger.csv", "split.csv", "report.html", "config.json"),
 )
 START_ANEW = "or delete this one to start anew (restart=True, or pde_train --restart, does so)"
 

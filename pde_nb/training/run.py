@@ -33,6 +33,7 @@ class Progress:
     epoch: int = 0  # that comes next
     step: int = 0  # of the epoch, that comes next
     seen: int = 0  # training examples
+    n_steps: int = 0  # of the optimiser
     seconds: float = 0.0  # of training
     stopped: str | None = None  # why training ended before the method was finished
     best: tuple[int, int, float] | None = None  # score of the best epoch
@@ -63,6 +64,7 @@ class Run(Progress):
         self.device = torch.device(source.device)
         self.notes = []  # what turned out on the way
         self.random_state = None  # of the generators, once there is one
+        self._first_steps = None  # of the first epoch, once they were counted
         self.train_rows = data.rows("train")
         self.val_rows = data.rows("val")
         self.val_groups = data.evaluation("val")
@@ -117,10 +119,10 @@ def check_run(run):
         raise ValueError(
             "the schedule has no epoch at all; give warmup_epochs, n_expansions or n_epochs above 0."
         )
-    if settings.lr_decay == "linear" and run.n_epochs is None:
+    if settings.lr_decay != "none" and run.n_epochs is None:
         raise ValueError(
-            "lr_decay='linear' needs to know the number of epochs, and this method leaves it open; "
-            "give epochs, or use lr_decay='none'."
+            f"lr_decay={settings.lr_decay!r} needs to know the number of epochs, and this method leaves it "
+            "open; give epochs, or use lr_decay='none'."
         )
     if settings.patience and run.method.goes_back:
         raise ValueError(
@@ -182,9 +184,14 @@ class NotFinite(ArithmeticError):
 @patch
 def steps(self: Run) -> list[np.ndarray]:
     "The batches of the running epoch that are left, as rows of the data set."
-    rows = self.train_rows[self.method.order(self.epoch)]
-    all_batches = batches(rows, self.settings.batch_size, self.source.lengths, (self.seed, self.epoch))
-    return all_batches[self.step :]
+    return self.all_steps(self.epoch)[self.step :]
+
+
+@patch
+def all_steps(self: Run, epoch: int) -> list[np.ndarray]:
+    "All batches of an epoch, as rows of the data set."
+    rows = self.train_rows[self.method.order(epoch)]
+    return batches(rows, self.settings.batch_size, self.source.lengths, (self.seed, epoch))
 
 
 @patch
@@ -193,7 +200,17 @@ def learning_rate(self: Run, left: int) -> float:
     share_done = 0.0
     if self.settings.lr_decay == "linear":
         share_done = (self.epoch + self.step / (self.step + left)) / self.n_epochs
+    if self.settings.lr_decay == "linear_first":
+        share_done = min(1.0, self.n_steps / self.planned_steps)
     return self.settings.lr * self.method.lr_factor(self.epoch) * (1 - share_done)
+
+
+@patch(as_prop=True)
+def planned_steps(self: Run) -> int:
+    "Steps of all epochs if each were as long as the first."
+    if self._first_steps is None:
+        self._first_steps = len(self.all_steps(0))
+    return self._first_steps * self.n_epochs
 
 
 @patch
@@ -224,6 +241,7 @@ def train_step(self: Run, rows: np.ndarray, left: int):
     self.optimiser.step()
     self.loss_sum += batch.losses.detach().sum()
     self.step += 1
+    self.n_steps += 1
     self.seen += len(rows)
 
 # %% ../../nbs/08_training/05_run.ipynb #f57743a8
@@ -261,7 +279,7 @@ def end_epoch(self: Run):
     if self.later:
         self.check_finite()
     found = self.validate()
-    better = self.method.keeps == "last" or found.beats(self.best)
+    better = self.method.keeps == "last" or found.beats(self.best, self.settings.ties)
     if better:
         self.remember(found.score)
     self.curve.append(self.curve_entry(found, better))
@@ -284,7 +302,8 @@ def validate(self: Run) -> Evaluation:
 
     labels = self.data.y[self.val_rows]
     best = None if whole else self.best
-    found = evaluate(predicted, labels, self.val_groups, best, self.right, settings.eval_batch)
+    order = self.right, settings.eval_batch
+    found = evaluate(predicted, labels, self.val_groups, best, *order, settings.ties)
     self.right = found.right
     return found
 

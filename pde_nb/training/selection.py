@@ -25,10 +25,11 @@ def cannot_win(
     errors: Int[np.ndarray, " groups"],  # so far
     total: Int[np.ndarray, " groups"],  # examples of each group in the whole set; 0 for an empty group
     best: tuple[int, int, float] | None,  # right and all of the worst group, group mean; None: no epoch yet
+    ties: str = "group_mean",  # of equal worst groups the better mean wins, or the 'first' epoch
 ) -> bool:
     """Whether an epoch has so many errors that it cannot be better than the best so far.
 
-    It would need a better worst group, or an equal one and a better mean over the groups.
+    It would need a better worst group, or an equal one and a better mean over the groups (`ties`).
     """
     if best is None:
         return False
@@ -40,6 +41,8 @@ def cannot_win(
     if (margin < 0).any():
         return True
     equal = (margin == 0).any()
+    if ties == "first":
+        return bool(equal)
     return bool(equal and group_mean(at_most, total) <= best_mean)
 
 # %% ../../nbs/08_training/01_selection.ipynb #f58f02de
@@ -98,9 +101,9 @@ class Evaluation:
         "Worst group and mean over groups, as `cannot_win` takes them; upper bounds where it was cut short."
         return *self.worst_group_at_most, group_mean(self.correct_at_most, self.total)
 
-    def beats(self, best: tuple[int, int, float] | None) -> bool:
-        "Whether this is a whole evaluation and better than the best so far."
-        return self.complete and not cannot_win(self.seen - self.correct, self.total, best)
+    def beats(self, best: tuple[int, int, float] | None, ties: str = "group_mean") -> bool:
+        "Whether this is a whole evaluation and better than the best so far; `ties` as in `cannot_win`."
+        return self.complete and not cannot_win(self.seen - self.correct, self.total, best, ties)
 
 # %% ../../nbs/08_training/01_selection.ipynb #b566e522
 def evaluate(
@@ -110,6 +113,7 @@ def evaluate(
     best: tuple[int, int, float] | None = None,  # `score` to beat: stop when it cannot be; None: go on
     right: Bool[np.ndarray, " n"] | None = None,  # from the last evaluation
     chunk: int = 256,  # examples at a time
+    ties: str = "group_mean",  # as in `cannot_win`
 ) -> Evaluation:
     """Evaluate, worst group first, until the best cannot be beaten any more (`alg:method`, last line).
 
@@ -126,7 +130,7 @@ def evaluate(
     correct = np.zeros_like(total)
     seen = np.zeros_like(total)
     at = 0
-    while at < len(order) and not cannot_win(seen - correct, total, best):
+    while at < len(order) and not cannot_win(seen - correct, total, best, ties):
         rows = order[at : at + chunk]
         right[rows] = np.asarray(predict(rows)) == y[rows]
         correct += (member[rows] & right[rows, None]).sum(0)

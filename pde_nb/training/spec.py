@@ -27,7 +27,7 @@ from ..sources.batches import Source
 from ..sources.data import Data
 from ..sources.inputs import make_source
 from .folder import fingerprint
-from .presets import DEFAULTS, PRESETS, VARIANTS, Preset, find_preset
+from .presets import DEFAULTS, PRESETS, VARIANTS, Preset, preset_for
 from .run import Run
 from .settings import Settings
 
@@ -101,7 +101,7 @@ def decide(
     method="pde",  # a name (`method_names`), a class, or an object
     *,
     schedule="auto",  # of PDE: 'auto', 'fixed', 'paper' or 'released' (the preset), a `Schedule`, or a dict
-    preset: str | None = None,  # 'paper' or 'released', for the data sets of the paper
+    preset: str | None = None,  # 'paper', 'released' or 'authors', for the data sets of the paper
     weights="pretrained",  # or a file, or None
     inputs: dict | None = None,  # options of `make_source`: size, augment, max_tokens, cache, …
     train_by=None,  # names of the attributes that divide the training set; None: all
@@ -170,13 +170,13 @@ def chosen_preset(data, method, variant) -> Preset | None:
     if variant is None:
         return None
     if isinstance(method, str):
-        return find_preset(data.name, find_method(method).name, variant)
+        return preset_for(data, find_method(method).name, variant)
     if (data.name, method.name, variant) in PRESETS:
         raise ValueError(
             f"preset={variant!r} brings its own {method.name!r} method; name the method by its word, "
             "or leave the preset out."
         )
-    return find_preset(data.name, method.name, variant)
+    return preset_for(data, method.name, variant)
 
 
 def chosen_model(model, data, base):
@@ -247,6 +247,8 @@ def chosen_inputs(model, data, base, asked) -> dict:
         options |= input_settings(model, kind)
     if kind == "pictures":
         options["augment"] = base.augment if base else ("flip", "crop")
+    if base and base.centre and kind == "pictures":
+        options["centre"] = base.centre
     if base and base.max_tokens:
         options["max_tokens"] = base.max_tokens
     check_options(asked)
