@@ -28,18 +28,21 @@ TIMES = ROOT / ".check_times.json"
 
 # Modules that a base install can import, and what importing them must not bring in.
 BASE_MODULES = (
-    *("core.arguments", "core.checks", "core.statistics", "core.files", "core.style", "core.paper"),
-    *("algorithm.groups", "algorithm.metrics", "algorithm.expansion", "algorithm.pacing"),
     *(
-        "theory.data_model",
-        "theory.network",
-        "theory.dynamics",
-        "theory.experiment",
-        "theory.claims",
-        "theory.phase",
+        "core.arguments",
+        "core.checks",
+        "core.statistics",
+        "core.files",
+        "core.style",
+        "core.tables",
+        "core.paper",
     ),
-    *("sources.data", "sources.published", "sources.download", "sources.published_check"),
-    *("training.selection", "cli.data"),
+    *("algorithm.groups", "algorithm.metrics", "algorithm.expansion", "algorithm.pacing"),
+    *("theory.data_model", "theory.network", "theory.dynamics", "theory.learning_times", "theory.experiment"),
+    *("theory.experiment_table", "theory.claims", "theory.phase_plane", "theory.phase"),
+    *("sources.examples", "sources.data", "sources.tables", "sources.published", "sources.hubs"),
+    *("sources.download", "sources.archives", "sources.published_check", "sources.published_fetch"),
+    *("training.selection", "cli.shell", "cli.data"),
 )
 HEAVY_MODULES = ("torch", "torchvision", "transformers", "sklearn", "matplotlib.pyplot")
 
