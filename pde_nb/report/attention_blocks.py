@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['MAPPED', 'attention_of', 'picture_data', 'models_to_ask', 'is_live', 'attention_section', 'attention_lead',
-           'group_strips', 'map_card', 'share_table', 'empty_note']
+           'group_strips', 'map_card']
 
 # %% ../../nbs/10_report/10_attention_blocks.ipynb #576cde0b
 import numpy as np

@@ -5,8 +5,7 @@
 # %% auto #0
 __all__ = ['FEW', 'SHOWN', 'ROWS', 'NOT_SETTINGS', 'as_record', 'default_split', 'worst_first', 'group_order', 'group_styles',
            'active_counts', 'Variant', 'variants', 'variant_settings', 'as_key', 'settings_text', 'differing_settings',
-           'variant_labels', 'telling_settings', 'check_same_data', 'check_comparable', 'Difference', 'points_text',
-           'difference']
+           'check_same_data', 'check_comparable', 'Difference', 'points_text', 'difference']
 
 # %% ../../nbs/10_report/05_runs.ipynb #a794cb36
 import json

@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['PUBLISHED', 'IDENTITIES', 'FOLDERS', 'TABLES', 'SOURCES', 'ALLOWED', 'CUT', 'READERS', 'MISLABELLED', 'NOISE',
-           'check_counts', 'unknown_values', 'count_cells', 'find_set', 'check_columns', 'read_waterbirds',
-           'read_celeba_table', 'celeba_split', 'celeba_pictures', 'read_celeba', 'read_civilcomments',
-           'with_class_terms', 'mislabelled_rows', 'species', 'relabel', 'write_relabelled']
+           'unknown_values', 'count_cells', 'find_set', 'check_columns', 'read_waterbirds', 'read_celeba_table',
+           'celeba_split', 'celeba_pictures', 'read_civilcomments', 'with_class_terms', 'mislabelled_rows', 'species',
+           'relabel', 'write_relabelled']
 
 # %% ../../nbs/05_sources/04_published.ipynb #c563ea5c
 import warnings

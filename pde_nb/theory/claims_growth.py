@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['KINDS', 'VERDICTS', 'CLAIMS', 'Finding', 'Claim', 'claim', 'verdict_of', 'check_claim', 'show_claim', 'fit_exponent',
            'draw_network', 'alignments', 'share_text', 'norm_error', 'printed_gradient', 'complex_step',
-           'omitted_share', 'EarlyRun', 'early_run']
+           'omitted_share', 'early_run']
 
 # %% ../../nbs/03_theory/07_claims_growth.ipynb #4b4ae310
 from collections.abc import Callable

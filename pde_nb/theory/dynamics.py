@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['feature_output', 'g_1', 'residuals', 'update_terms', 'require_positive', 'check_world', 'mean_residuals',
-           'population_gradient', 'PopulationCurve', 'population_run', 'boundary', 'implication', 'first_learned']
+           'population_gradient', 'population_run', 'boundary', 'implication', 'first_learned']
 
 # %% ../../nbs/03_theory/03_dynamics.ipynb #b2758388
 from dataclasses import dataclass
