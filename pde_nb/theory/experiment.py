@@ -21,7 +21,7 @@ from ..algorithm.expansion import Schedule, expansion_plan
 from ..algorithm.groups import make_groups
 from ..core.arguments import lookup
 from .data_model import DataModel, draw_features, draw_sample
-from .learning_times import warmup_iterations
+from .learning_times import noise_load, warmup_iterations
 from .network import Structured, alignments, descend, group_counts, logistic_loss, structured
 
 # %% ../../nbs/03_theory/05_experiment.ipynb #87fd67a6
@@ -318,13 +318,20 @@ def core_output(W: np.ndarray, world: World) -> float:
 
 
 def warmup_length(world: World) -> int:
-    "Iterations of the warm-up: the preset's, or the predicted number with its margin."
+    """Iterations of the warm-up: the preset's, or the predicted number with its margin.
+
+    Warns where the noise is so strong that the core feature may never be learned.
+    """
     p = world.preset
     if p.warmup_iterations is not None:
         return p.warmup_iterations
     start = world.W @ world.v_c
-    beta_c = CASES[world.case]["beta_c"]
-    predicted = warmup_iterations(p.lr, beta_c, start, gamma=p.gamma, dampened=p.dampened)
+    strengths = CASES[world.case]
+    load = noise_load(
+        DataModel(p.n_patches, p.dim, p.alpha, sigma_p=p.sigma_p, **strengths), int(world.sizes[0])
+    )
+    form = dict(gamma=p.gamma, dampened=p.dampened, load=load)
+    predicted = warmup_iterations(p.lr, strengths["beta_c"], start, **form)
     return int(np.ceil(p.warmup_margin * predicted))
 
 
