@@ -393,6 +393,77 @@ def check_readme():
     return Outcome(done.returncode == 0, said(done))
 
 
+CLAIMS_RECORD = "results/theory.json"
+CLAIMS_REMEDY = f"run `pde_theory --json {CLAIMS_RECORD}`, and the notebooks that show claims"
+
+# Of the record: what the claims look like when shown, the digest of the code now, and the quick ones again.
+CLAIMS_NOW = """
+import json, sys
+from pde_nb.cli.theory import claims_digest
+from pde_nb.theory.claims import CLAIMS, check_claim, show_claim
+record = json.load(open(sys.argv[1], encoding='utf-8'))
+quick = [claim['label'] for claim in record['claims'] if claim['seconds'] <= 1 and claim['label'] in CLAIMS]
+shown = [show_claim(claim) for claim in record['claims']]
+found = [check_claim(label) for label in quick]
+print(json.dumps(dict(digest=claims_digest(), labels=list(CLAIMS), shown=shown, quick=found)))
+"""
+
+
+def without_rounding(text):
+    """Text in which numbers that are only rounding, below 1e-9, are all the same."""
+    return re.sub(r"\d(?:\.\d+)?e-[1-9]\d", "0", text)
+
+
+def wording(claim):
+    """What a claim's record says, without its numbers."""
+    parts = (claim[key] for key in ("verdict", "statement", "checked", "measured", "detail"))
+    words = re.sub(r"[-−]?\d[\d.,e-]*", "#", " ".join(parts))
+    return words, claim["printed"], claim["restated"]
+
+
+def output_text(path):
+    """All text in the stored outputs of a notebook."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    outputs = [output for cell in cells for output in cell.get("outputs", [])]
+    texts = [output.get("text", output.get("data", {}).get("text/plain", "")) for output in outputs]
+    return "\n".join("".join(text) for text in texts)
+
+
+def stale_claims(claims, shown, text):
+    """The labels of claims that a text shows otherwise than they are, in full or as a row of the table."""
+    for claim, whole in zip(claims, shown):
+        head = f"{claim['label']}  [{claim['kind']}]  "
+        n_shown = len(re.findall(f"^{re.escape(head)}", text, re.MULTILINE))
+        row = rf"^{re.escape(claim['label'])} +{re.escape(claim['kind'])} +"
+        n_rows = len(re.findall(row, text, re.MULTILINE))
+        same = without_rounding(text).count(without_rounding(whole))
+        if same < n_shown or len(re.findall(f"{row}{claim['verdict']} ", text, re.MULTILINE)) < n_rows:
+            yield claim["label"]
+
+
+def check_claims():
+    """The recorded claims are of the code as it is, and notebooks show them as they are recorded."""
+    record = json.loads((ROOT / CLAIMS_RECORD).read_text(encoding="utf-8"))
+    done = python("-c", CLAIMS_NOW, CLAIMS_RECORD)
+    if done.returncode:
+        return Outcome(False, said(done))
+    now, claims = json.loads(done.stdout), record["claims"]
+    by_label = {claim["label"]: claim for claim in claims}
+    lines = []
+    if record.get("digest") != now["digest"]:
+        lines.append(f"{CLAIMS_RECORD} was made by other code of the claims")
+    if list(by_label) != now["labels"]:
+        lines.append(f"{CLAIMS_RECORD} has other claims than the code")
+    for claim in now["quick"]:
+        if wording(claim) != wording(by_label[claim["label"]]):
+            lines.append(f"{claim['label']}: {CLAIMS_RECORD} does not say what the code finds now")
+    for path in notebooks():
+        stale = stale_claims(claims, now["shown"], output_text(ROOT / NBS / path))
+        lines += [f"{path.as_posix()} shows {label} otherwise than {CLAIMS_RECORD}" for label in stale]
+    note = f"{len(now['quick'])} of {len(claims)} run again"
+    return Outcome(not lines, "\n".join([*lines, CLAIMS_REMEDY]) if lines else "", note=note)
+
+
 def check_import():
     """The modules of the base install import without the large libraries."""
     names = [LIB, *(f"{LIB}.{module}" for module in BASE_MODULES)]
@@ -517,6 +588,7 @@ CHECKS = {
     "imports": check_imports,
     "links": check_links,
     "readme": check_readme,
+    "claims": check_claims,
     "import": check_import,
     "door": check_door,
     "prepare": check_prepare,

@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['TILE', 'output_dense', 'Structured', 'structured', 'stack_seeds', 'margins', 'logistic_loss', 'group_counts',
-           'gradient', 'momentum_step', 'descend', 'alignments']
+           'gradient', 'momentum_step', 'descend', 'alignments', 'draw_network', 'sample_alignments',
+           'printed_gradient', 'complex_step', 'norm_error']
 
 # %% ../../nbs/03_theory/02_network.ipynb #c6b19a22
 from dataclasses import dataclass, fields
@@ -13,7 +14,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import expit
 
-from .data_model import Sample
+from .data_model import DataModel, Sample, dense_patches, draw_sample
 
 # %% ../../nbs/03_theory/02_network.ipynb #5d551312
 def output_dense(
@@ -262,3 +263,45 @@ def alignments(
     "max_j ⟨w_j, v_c⟩ and max_j ⟨w_j, v_s⟩."
     w = W[..., : v_c.shape[-1]]  # without biases
     return tuple((w @ v[..., None])[..., 0].max(-1) for v in (v_c, v_s))
+
+# %% ../../nbs/03_theory/02_network.ipynb #d0e17a02
+def draw_network(
+    seed: int,
+    model: DataModel = DataModel(),
+    n: int = 400,  # examples
+    J: int = 40,  # filters
+    sigma_0: float = 0.1,  # standard deviation of the weights
+    **kw,  # of `draw_sample`
+) -> tuple[Sample, np.ndarray]:
+    "A sample and initial weights, (J, d), in float64."
+    rng = np.random.default_rng(seed)
+    return draw_sample(model, n, rng, dtype=np.float64, **kw), sigma_0 * rng.standard_normal((J, model.dim))
+
+
+def sample_alignments(W, sample: Sample) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    "Alignments with the core and with the spurious feature, (J,) each, and with the noise, (J, n, P − 2)."
+    return W @ sample.v_c, W @ sample.v_s, np.einsum("jd,ipd->jip", W, sample.noise)
+
+# %% ../../nbs/03_theory/02_network.ipynb #d0e17a04
+def printed_gradient(W, sample: Sample, coefficient: float = 3) -> np.ndarray:
+    "The right-hand side of `lemma:grad`, term by term, (J, d); P = 3."
+    model, y = sample.model, sample.y
+    xi, agree = sample.noise[:, 0], y == sample.a
+    c, s, n = sample_alignments(W, sample)
+    ell = expit(-margins(W, structured(sample)))
+    core = model.beta_c**3 * ell.sum() * np.outer(c**2, sample.v_c)
+    noise = (n[:, :, 0] ** 2 * (ell * y)) @ xi
+    spurious = model.beta_s**3 * (ell[agree].sum() - ell[~agree].sum()) * np.outer(s**2, sample.v_s)
+    return -coefficient / len(y) * (core + noise + spurious)
+
+
+def complex_step(W, sample: Sample, direction, h: float = 1e-30) -> float:
+    """Derivative of the loss along a direction, from the definition of the loss alone:
+    the imaginary part of L(W + ih·direction), divided by h."""
+    z = dense_patches(sample) @ (W + 1j * h * direction).T
+    return float(np.log1p(np.exp(-sample.y * (z**3).sum((1, 2)))).mean().imag / h)
+
+
+def norm_error(got, want) -> float:
+    "‖got − want‖ / ‖want‖."
+    return float(np.linalg.norm(np.asarray(got) - want) / np.linalg.norm(want))
