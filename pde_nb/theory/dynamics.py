@@ -493,10 +493,10 @@ def limit_race(
     for seed in range(draws):
         x = dim**scale * np.random.default_rng(seed).standard_normal((2, 1, n_filters(dim)))
         time, end = 0.0, x
-        while feature_output(end[0 if core else 1], strength) < target:
+        for _ in range(2000):  # many more than the steps of five per cent from any σ_0 to 1/β
             end, lr = _race_step(*end, alpha_hat, *betas, 0.05)
             time += float(lr[0, 0])
-            if np.max(end) > 1e3 * max(1, 1 / min(betas)):
+            if feature_output(end[0 if core else 1], strength) >= target or end.max() > 1e3:
                 break
         waiting = 1 if core else 0
         races.append((time, end[waiting].max() / x[waiting].max()))
