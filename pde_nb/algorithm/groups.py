@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['MAX_GROUPS', 'as_column', 'Groups', 'make_groups', 'group_names', 'group_table', 'balanced_counts', 'random_rank',
-           'balanced_subset', 'Overlap', 'overlapping_groups', 'group_sum', 'group_mean', 'minority_groups']
+           'balanced_subset', 'Overlap', 'overlapping_groups', 'group_sum', 'minority_groups']
 
 # %% ../../nbs/02_algorithm/01_groups.ipynb #b85e5d78
 import hashlib
@@ -277,7 +277,7 @@ def group_sum(
     sums = np.bincount(ids.ravel(), flat.ravel(), len(flat) * groups.n_groups)
     return sums.reshape(*values.shape[:-1], groups.n_groups)
 
-
+# %% ../../nbs/02_algorithm/01_groups.ipynb #4c3e2eb3
 def group_mean(
     values: Float[np.ndarray, "*batch n"],  # one value per example; leading axes are kept
     groups: Groups | Overlap,

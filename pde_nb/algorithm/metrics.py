@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['GroupCounts', 'count_correct', 'averages', 'pooled_accuracy', 'worst_interval', 'GroupFigures', 'Figures', 'figures',
-           'figures_table', 'group_report']
+           'group_report']
 
 # %% ../../nbs/02_algorithm/02_metrics.ipynb #1a9ac8e4
 import math
@@ -195,6 +195,15 @@ def worst_figures(counts: GroupCounts, level: float) -> dict:
     return dict(zip(WORST, (counts.worst_group, counts.worst_group_name, low, high)))
 
 # %% ../../nbs/02_algorithm/02_metrics.ipynb #8d451a77
+def group_report(
+    counts: GroupCounts,
+    train_counts=None,  # (groups,) for the adjusted average
+    level: float = 0.95,  # of the intervals
+) -> str:
+    "`figures_table` as plain text."
+    return figures_table(figures(counts, train_counts, level), level).text()
+
+# %% ../../nbs/02_algorithm/02_metrics.ipynb #c9d9d901
 def figures_table(
     found: Figures,
     level: float = 0.95,  # of their intervals, for the head
@@ -216,15 +225,6 @@ def figures_table(
         if value is not None:
             rows.append((title, share(value), "", ""))
     return Table(("group", "%", f"{100 * level:g} % interval", "right"), rows, align="lrrl")
-
-
-def group_report(
-    counts: GroupCounts,
-    train_counts=None,  # (groups,) for the adjusted average
-    level: float = 0.95,  # of the intervals
-) -> str:
-    "`figures_table` as plain text."
-    return figures_table(figures(counts, train_counts, level), level).text()
 
 # %% ../../nbs/02_algorithm/02_metrics.ipynb #fcf5c58d
 def share(value: float | None) -> str:

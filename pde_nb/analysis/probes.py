@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['SMALL_PART', 'FOLDS', 'PENALTIES', 'growth_ratio', 'spurious_first', 'Part', 'Estimate', 'BalancedAccuracy',
-           'PartAccuracies', 'ShortcutTest', 'shortcut_test', 'balanced_accuracy', 'label_alone', 'probe_rows',
-           'small_inputs', 'pooled', 'network_inputs', 'projected']
+           'PartAccuracies', 'ShortcutTest', 'shortcut_test', 'label_alone', 'probe_rows', 'small_inputs',
+           'network_inputs', 'projected']
 
 # %% ../../nbs/09_analysis/02_probes.ipynb #pr000004
 from collections.abc import Callable
@@ -284,6 +284,17 @@ def _gain(shares):
     return balanced - plain
 
 # %% ../../nbs/09_analysis/02_probes.ipynb #366b5533
+def label_alone(
+    x: Float[np.ndarray, "n d"],
+    y: Int[np.ndarray, " n"],
+    rng: np.random.Generator,
+) -> BalancedAccuracy:
+    "How learnable the label is, without an attribute: every class has the same weight."
+    equal = 1 / np.bincount(y)[y]
+    hit = probe(x, y, equal, folds_of(y, rng), lambda hit: np.average(hit, weights=equal))
+    return balanced_accuracy(hit, y, equal)
+
+# %% ../../nbs/09_analysis/02_probes.ipynb #25990611
 def balanced_accuracy(
     hit: Bool[np.ndarray, " n"],
     target: Int[np.ndarray, " n"],
@@ -294,17 +305,6 @@ def balanced_accuracy(
     p = float((w * hit).sum())
     half = z_value(0.025) * float((w**2 * (hit - p) ** 2).sum()) ** 0.5
     return BalancedAccuracy(p, max(0.0, p - half), min(1.0, p + half), 1 / len(np.unique(target)))
-
-
-def label_alone(
-    x: Float[np.ndarray, "n d"],
-    y: Int[np.ndarray, " n"],
-    rng: np.random.Generator,
-) -> BalancedAccuracy:
-    "How learnable the label is, without an attribute: every class has the same weight."
-    equal = 1 / np.bincount(y)[y]
-    hit = probe(x, y, equal, folds_of(y, rng), lambda hit: np.average(hit, weights=equal))
-    return balanced_accuracy(hit, y, equal)
 
 # %% ../../nbs/09_analysis/02_probes.ipynb #b38a7800
 def probe_rows(
@@ -344,7 +344,7 @@ def small_inputs(
     unit = 255 if x.dtype == np.uint8 else 1
     return pooled(np.asarray(x, np.float32) / unit, size).reshape(len(rows), -1)
 
-
+# %% ../../nbs/09_analysis/02_probes.ipynb #2fe3bc98
 def pooled(x: Float[np.ndarray, "n C H W"], size: int) -> Float[np.ndarray, "n C h w"]:
     "Means over blocks, so that no side is longer than about `size`."
     steps = [max(1, -(-s // size)) for s in x.shape[2:]]

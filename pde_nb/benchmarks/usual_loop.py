@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['BEST_AFTER', 'MOST_EPOCHS', 'Items', 'epochs_until', 'UsualTimes', 'UsualWork', 'usual_work', 'wait_for_device',
-           'seconds_of', 'usual_times', 'first_items']
+           'seconds_of', 'usual_times']
 
 # %% ../../nbs/11_benchmarks/03_usual_loop.ipynb #548e8b4b
 import time
@@ -235,7 +235,7 @@ def usual_times(
         rounds.append((to_start, in_train, in_evaluate))
     return UsualTimes(*np.median(rounds, axis=0).tolist())
 
-
+# %% ../../nbs/11_benchmarks/03_usual_loop.ipynb #9d51e0e6
 def first_items(items: Dataset, n: int) -> Dataset:
     "The first n of a dataset, or all where there are fewer."
     return Subset(items, range(min(n, len(items))))

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['FEWER', 'default_schedule', 'schedule_within', 'changed_schedule', 'FixedPacing', 'geometric_plan', 'round_size',
-           'passing', 'AutoPacing']
+           'AutoPacing']
 
 # %% ../../nbs/07_methods/05_schedules.ipynb #ef5a213b
 from bisect import bisect_right
@@ -228,7 +228,7 @@ def round_size(
     "Examples that a round shows: the warm-up set, as often as makes a quarter of the validation set."
     return warm * max(1, -(-n_val // (4 * warm)))
 
-
+# %% ../../nbs/07_methods/05_schedules.ipynb #f5f36e9f
 def passing(
     active: Int[np.ndarray, " n"],  # to pass through, again and again
     first: int,  # examples that were shown before
