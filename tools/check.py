@@ -200,9 +200,9 @@ def python_files(folder):
 
 def check_export():
     """Exporting the notebooks into an empty library gives the library of the working tree."""
-    hand_written = f"{LIB}/__init__.py"
+    hand_written = [f"{LIB}/__init__.py", f"{LIB}/__main__.py"]
     with tempfile.TemporaryDirectory() as folder:
-        copy = scratch_copy(folder, "settings.ini", "pyproject.toml", NBS, hand_written)
+        copy = scratch_copy(folder, "settings.ini", "pyproject.toml", NBS, *hand_written)
         done = python(
             *NBDEV_WARNINGS,
             "-c",
