@@ -18,7 +18,7 @@ from ..analysis.trials import Result, accuracy_by_group, over_seeds, seed_figure
 from ..core.files import write_whole
 from ..core.statistics import Summary
 from ..core.style import new_figure
-from ..core.tables import DASH, Table, fixed, interval_text, percent, spread_text
+from ..core.tables import DASH, Table, escape_plot, fixed, interval_text, percent, spread_text
 from ..methods.base import Method
 from ..methods.registry import method_title
 from .blocks import Figure, Headline, Markup, Section, Text, Tile, tag
@@ -59,7 +59,7 @@ def fig_comparison(
         right.plot([best, end], [row, row], color=paint, lw=1)
         right.plot(best, row, "o", mec=paint, mfc="white", ms=5)
         right.plot(end, row, "o", color=paint, ms=5)
-    left.set_yticks(range(len(names)), [results[name].title for name in names], fontsize=8)
+    left.set_yticks(range(len(names)), [escape_plot(results[name].title) for name in names], fontsize=8)
     right.set_yticks(range(len(names)), [])
     left.set(xlabel=title, ylim=(-0.6, len(names) - 0.4))
     right.set(ylim=left.get_ylim(), xlabel="passes over the training set", xscale="log")
