@@ -271,11 +271,21 @@ def comparison_page(comparison: Comparison) -> tuple[str, str, list]:
     if len(first.trials[0].splits["test"].names) < 40:
         blocks += [Section("Groups"), group_table(results)]
     blocks += [Section("Conditions"), conditions_table(results)]
-    if comparison.refused:
-        blocks.append(Section("Not run"))
+    return title, lead, blocks + missing_blocks(comparison)
+
+# %% ../../nbs/10_report/06_comparison_page.ipynb #cg000001
+def missing_blocks(comparison: Comparison) -> list:
+    "What is not in the tables: methods that did not run, and what else the folder holds."
+    blocks = [Section("Not run")] if comparison.refused else []
     for name, why in comparison.refused.items():
         blocks.append(Text(f"{method_title(dict(name=name))}: {why}", "note"))
-    return title, lead, blocks
+    if comparison.others or comparison.unasked:
+        blocks.append(Section("Also in the folder, and not shown"))
+    for name, why in comparison.others.items():
+        blocks.append(Text(f"{name}, not of this comparison: {why}", "note"))
+    if comparison.unasked:
+        blocks.append(Text(f"of the same comparison, but not asked for: {', '.join(comparison.unasked)}"))
+    return blocks
 
 # %% ../../nbs/10_report/06_comparison_page.ipynb #f811cb2c
 def headline(results: dict[str, Result]) -> Headline:

@@ -316,7 +316,7 @@ ATTRIBUTES = DRAWING | {
     *("tabindex", "aria-label", "aria-hidden"),
 }
 
-
+# %% ../../nbs/10_report/03_html.ipynb #ht000001
 class Outline(HTMLParser):
     """The tags of a page and its text. Raises `ValueError` for a tag that is closed wrongly, for a tag or an
     attribute that our pages do not have, and for what would be loaded from elsewhere or run."""
