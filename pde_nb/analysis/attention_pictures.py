@@ -24,6 +24,7 @@ from ..algorithm.groups import Overlap, group_names
 from .attention import attention_maps, evaluating, share_on_object
 from .mistakes import eight_bit, image_address
 from ..core.arguments import whole_number
+from ..core.tables import escape_plot
 from ..networks.models import make_model
 from ..sources.batches import PixelSource, check_device
 from ..sources.data import Data
@@ -368,11 +369,14 @@ def draw_attention(
             ax.imshow(image, interpolation="nearest")
             ax.set(xticks=[], yticks=[])
             ax.spines[:].set_visible(False)
-        row[0].set_ylabel(g.name.replace(" ", "\n"), rotation=0, ha="right", va="center", fontsize=8)
+        row[0].set_ylabel(
+            escape_plot(g.name).replace(" ", "\n"), rotation=0, ha="right", va="center", fontsize=8
+        )
         for ax, m in zip(row[1:], g.by_model):
-            ax.set_xlabel(f"says {attention.classes[m.predicted[i]]}, {100 * m.sure[i]:.0f} %", fontsize=7.5)
+            says = escape_plot(attention.classes[m.predicted[i]])
+            ax.set_xlabel(f"says {says}, {100 * m.sure[i]:.0f} %", fontsize=7.5)
     for ax, title in zip(axes[0], ("picture", *attention.names)):
-        ax.set_title(title, fontsize=9)
+        ax.set_title(escape_plot(title), fontsize=9)
 
 # %% ../../nbs/09_analysis/09_attention_pictures.ipynb #ap000003
 def fig_attention(

@@ -18,22 +18,25 @@ from pde_nb.analysis.trials import (
     Attempt,
     Result,
     Trial,
+    is_foreign,
     over_seeds,
     read_results,
     settings_name,
+    spec_differences,
     trial_figures,
 )
 from ..core.arguments import whole_number
-from ..core.files import surroundings, writable_folder, write_json
+from ..core.files import surroundings, writable_folder
 from ..core.statistics import Summary
+from ..core.tables import visible
 from ..methods.base import Method
 from ..methods.registry import find_method, method_names
 from ..sources.data import Data
 from ..training.fit import fit_spec
-from ..training.folder import hold
+from ..training.folder import hold, read_json
 from ..training.presets import DEFAULTS
 from ..training.record import RunRecord
-from ..training.spec import decide
+from ..training.spec import RunSpec, decide
 
 # %% ../../nbs/09_analysis/11_comparison.ipynb #06160b01
 @dataclass(frozen=True)
@@ -62,16 +65,18 @@ def contend(
 ) -> Result:
     """Tune one method on validation, run all seeds with the settings chosen, and write what they came to.
 
-    Raises `ValueError` for no seeds, and for a method or settings that cannot run on this data.
+    Raises `ValueError` for no seeds, and for a method or settings that cannot run on this data; `RunFailed`
+    where a run fails, and where the folder holds what is not of this comparison or is damaged.
     """
     seeds = list(seeds)
     if not seeds:
         raise ValueError("seeds=[]: give at least one; five allow an interval.")
+    check_earlier(Path(out) / f"{name}.json", contender, contender_spec(contender, data, **common))
 
     def run(settings, seed):
         record = trial_run(name, contender, data, settings, seed, Path(out), common)
         worst, seconds = record.figures("val").worst_group, record.cost.seconds
-        titles = f"{name:14} {settings_name(settings):14} seed {seed}"
+        titles = f"{visible(name):14} {visible(settings_name(settings)):14} seed {seed}"
         say(f"{titles}  worst group on validation {100 * worst:5.1f} %, {seconds:.0f} s")
         return record
 
@@ -82,21 +87,53 @@ def contend(
     settings = contender.tried[chosen]
     records = [records[chosen], *(run(settings, seed) for seed in seeds[1:])]
     result = result_of(records, tried, settings)
-    write_json(Path(out) / f"{name}.json", result.to_dict())
+    result.write(Path(out) / f"{name}.json")
     return result
 
 # %% ../../nbs/09_analysis/11_comparison.ipynb #efe85151
-def trial_run(name, contender: Contender, data: Data, settings, seed: int, out: Path, common) -> RunRecord:
-    "The run of one trial, in a folder of its own."
-    common = dict(common)
-    model = common.pop("model", None)
+class RunFailed(ValueError):
+    "A run that was begun and failed, or that cannot be begun for what stands in its folder."
+
+
+def contender_spec(contender: Contender, data: Data, model=None, settings=None, seed: int = 0, **common):
+    "All that is decided of a trial; without settings those that are tried first."
     if isinstance(model, nn.Module):
         model = deepcopy(model)  # every run starts from the same weights
-    spec = decide(data, model, contender.method, seed=seed, **common, **contender.fixed, **settings)
+    settings = contender.tried[0] if settings is None else settings
+    return decide(data, model, contender.method, seed=seed, **common, **contender.fixed, **settings)
+
+
+def trial_run(name, contender: Contender, data: Data, settings, seed: int, out: Path, common) -> RunRecord:
+    "The run of one trial, in a folder of its own."
+    spec = contender_spec(contender, data, settings=settings, seed=seed, **common)
     folder = out / name / f"{settings_name(settings)}-seed{seed}"
-    return fit_spec(spec, data, out=folder, first_in=out / "first", bar=False).record
+    try:
+        return fit_spec(spec, data, out=folder, first_in=out / "first", bar=False).record
+    except ValueError as error:
+        raise RunFailed(str(error)) from None
+
+# %% ../../nbs/09_analysis/11_comparison.ipynb #cp000008
+def check_earlier(path: Path, contender: Contender, spec: RunSpec):
+    "Raises `RunFailed` where the file of the result holds one that is damaged, or of another specification."
+    if not path.exists():
+        return
+    try:
+        earlier = Result.read(path)
+    except ValueError as error:
+        raise RunFailed(str(error)) from None
+    differences = spec_differences(earlier.spec, spec.config(), tried_names(contender, earlier))
+    if differences:
+        raise RunFailed(
+            f"{str(path)!r} is of another comparison: {'; '.join(differences)}. Name another folder."
+        )
 
 
+def tried_names(contender: Contender, result: Result | None = None) -> set[str]:
+    "The names of the settings that a contender or an earlier result has tried."
+    earlier = [a.settings for a in result.tried] if result else []
+    return {name for settings in (*contender.tried, *earlier) for name in settings}
+
+# %% ../../nbs/09_analysis/11_comparison.ipynb #cp000009
 def attempt(settings: dict, record: RunRecord) -> Attempt:
     "Settings with what they came to on validation."
     found = trial_figures(Trial.of_run(record))
@@ -151,8 +188,16 @@ class Comparison:
     "What a comparison came to; as text it is the table of its methods, the best on validation first."
 
     results: dict[str, Result]  # by the name of the method
-    refused: dict[str, str]  # those that could not run, and why
+    refused: dict[str, str]  # those that are not among the results, and why
     folder: Path
+    failed: tuple[str, ...] = ()  # those of them that could have run, and failed
+    others: dict[str, str] = field(default_factory=dict)  # what else the folder holds: what differs
+    unasked: tuple[str, ...] = ()  # results in the folder of the same specification that were not asked for
+
+    @property
+    def complete(self) -> bool:
+        "Whether no run failed, and the folder holds nothing of another specification."
+        return not self.failed and not self.others
 
     @property
     def best(self) -> str:
@@ -165,12 +210,95 @@ class Comparison:
 
     def __str__(self):
         lines = [standings(self.results, SHORT).text()]
-        return "\n".join([*lines, *(f"not run: {name}: {why}" for name, why in self.refused.items())])
+        lines += [visible(f"not run: {name}: {why}") for name, why in self.refused.items()]
+        lines += [visible(f"not of this comparison: {name}: {why}") for name, why in self.others.items()]
+        return "\n".join(lines)
 
     __repr__ = __str__
 
     def _repr_markdown_(self):
         return standings(self.results, SHORT).markdown()
+
+# %% ../../nbs/09_analysis/11_comparison.ipynb #cp000002
+@dataclass(frozen=True)
+class Asked:
+    "What every contender of a comparison has in common."
+
+    data: Data
+    passes: float  # budget
+    schedule: object  # of methods that have one
+    tried: tuple[dict, ...]
+    common: dict  # for `decide`
+
+    def contender(self, method: str | Method) -> Contender:
+        "The method within the budget."
+        return Contender(within_budget(method, self.data, self.passes, self.schedule), self.tried)
+
+    def spec(self, name: str) -> RunSpec | None:
+        "What the runs of a method would be; None where no method has this name, or it cannot run."
+        try:
+            return contender_spec(self.contender(name), self.data, **self.common)
+        except ValueError:
+            return None
+
+
+def found_beside(folder: Path, specs: dict[str, RunSpec], comparison: Asked):
+    "What else a folder holds: of another specification, with what differs, and of the same."
+    others, same = other_results(folder, specs, comparison)
+    tried = {name for settings in comparison.tried for name in settings}
+    for name, spec in specs.items():
+        others |= other_runs(folder, name, spec, tried)
+    return others, same
+
+# %% ../../nbs/09_analysis/11_comparison.ipynb #cp000010
+def other_results(
+    folder: Path,
+    asked,  # names of the contenders
+    comparison: Asked,
+) -> tuple[dict[str, str], tuple[str, ...]]:  # of another specification: what differs; of the same
+    "The results in the folder of a comparison that are not its own."
+    others, same = {}, []
+    for path in sorted(folder.glob("*.json")):
+        if path.stem in asked or is_foreign(path) or not looks_written(path):
+            continue
+        try:
+            differences = result_differences(Result.read(path), comparison.spec(path.stem))
+        except ValueError as error:
+            differences = [str(error)]
+        if differences:
+            others[path.name] = "; ".join(differences)
+        else:
+            same.append(path.stem)
+    return others, tuple(same)
+
+
+def looks_written(path: Path) -> bool:
+    "Whether a comparison may have written a file of this name: a method has it, or there are runs beside it."
+    return path.with_suffix("").is_dir() or path.stem in method_names()
+
+
+def result_differences(result: Result, spec: RunSpec | None) -> list[str]:
+    "In what a result differs from a specification."
+    if spec is None:
+        return ["no method of this name could run within this comparison"]
+    tried = {name for a in result.tried for name in a.settings}
+    return spec_differences(result.spec, spec.config(), tried)
+
+# %% ../../nbs/09_analysis/11_comparison.ipynb #cp000003
+def other_runs(folder: Path, name: str, spec: RunSpec, tried: set[str]) -> dict[str, str]:
+    "The runs of a contender that are of another specification: the first of each kind, and what differs."
+    places = {}
+    for path in sorted((folder / name).glob("*/config.json")):
+        try:
+            why = "; ".join(spec_differences(read_json(path), spec.config(), tried))
+        except ValueError as error:
+            why = str(error)
+        if why:
+            places.setdefault(why, []).append(path.parent.relative_to(folder).as_posix())
+    found = {}
+    for why, (first, *more) in places.items():
+        found[first + (f" and {len(more)} more" if more else "")] = why
+    return found
 
 # %% ../../nbs/09_analysis/11_comparison.ipynb #999fbaa3
 def compare(
@@ -192,19 +320,25 @@ def compare(
     """
     methods = chosen_methods(methods)
     tried = tuple(tried or learning_rates(DEFAULTS[data.inputs.kind].lr, 2))
-    folder, refused = writable_folder(out), {}
+    folder = writable_folder(out)
+    asked = Asked(data, passes, schedule, tried, common)
+    refused, failed = {}, []
+    specs = {}
     with hold(folder):
         for name, method in methods.items():
             try:
-                contender = Contender(within_budget(method, data, passes, schedule), tried)
+                contender = asked.contender(method)
+                specs[name] = contender_spec(contender, data, **common)
                 contend(name, contender, data, seeds, folder, say, **common)
             except ValueError as error:
                 refused[name] = str(error)
-                say(f"{name}: not run: {error}")
+                failed += [name] if isinstance(error, RunFailed) else []
+                say(visible(f"{name}: not run: {error}"))
     if len(refused) == len(methods):
         raise ValueError("no method could run: " + "; ".join(f"{k}: {why}" for k, why in refused.items()))
-    ran = [name for name in methods if name not in refused]
-    return Comparison(read_results(folder, sorted(ran)), refused, folder)
+    ran = sorted(name for name in methods if name not in refused)
+    others, unasked = found_beside(folder, specs, asked)
+    return Comparison(read_results(folder, ran), refused, folder, tuple(failed), others, unasked)
 
 # %% ../../nbs/09_analysis/11_comparison.ipynb #6933ff2a
 def chosen_methods(methods) -> dict[str, str | Method]:

@@ -35,6 +35,7 @@ from pde_nb.analysis.verdict import (
     suggestion,
     validation_power,
 )
+from ..core.tables import escape_markdown, fenced, fill, text_width, visible
 from ..sources.data import Data
 
 # %% ../../nbs/09_analysis/06_diagnosis.ipynb #ca2a95e3
@@ -272,11 +273,14 @@ def _shortcut_reason(found: Examination):
     return f"{sentence} {doubt}"
 
 # %% ../../nbs/09_analysis/06_diagnosis.ipynb #di000010
-def _class_lines(d: Diagnosis):
-    width = max(map(len, d.classes))
+def _class_lines(d: Diagnosis, most=60):
+    shown = [visible(name) for name in d.classes[:most]]
+    width = max(map(text_width, shown))
     lines = [f"classes of {d.n_train:,} training examples"]
-    for name, n in zip(d.classes, d.class_counts):
-        lines.append(f"  {name:<{width}}  {n:>9,}  {100 * n / d.n_train:5.1f} %")
+    for name, n in zip(shown, d.class_counts):
+        lines.append(f"  {fill(name, width)}  {n:>9,}  {100 * n / d.n_train:5.1f} %")
+    if len(d.classes) > most:
+        lines.append(f"  … {len(d.classes) - most:,} more")
     return lines
 
 
@@ -370,10 +374,11 @@ def _shortcut_lines(test: ShortcutTest, most=6):
     change = f"{100 * gap.value:+.0f} points [{100 * gap.low:+.0f}, {100 * gap.high:+.0f}]"
     head = f"shortcut test: balancing changes the worst part of a probe by {change}"
     lines = [f"  {head}; accuracy in %, worst parts first:"]
-    width = max(len(part.name) for part in test.parts)
+    names = [visible(part.name) for part in test.parts]
+    width = max(map(text_width, names))
     for i in np.argsort(test.plain.accuracy, kind="stable")[:most]:
         plain, balanced = _part_text(test.plain, i), _part_text(test.balanced, i)
-        lines.append(f"    {test.parts[i].name:<{width}}  plain {plain}  balanced {balanced}")
+        lines.append(f"    {fill(names[i], width)}  plain {plain}  balanced {balanced}")
     return lines
 
 
@@ -420,20 +425,23 @@ def validation_text(v: ValidationPower, most: int = 8) -> list[str]:
 
 def diagnosis_text(d: Diagnosis) -> str:
     "A diagnosis for the terminal."
-    lines = [_headline(d)]
-    lines += [f"  {reason}" for reason in reasons(d)]
-    lines += ["", *_class_lines(d), *_group_lines(d), _label_line(d), ""]
+    lines = [_headline(d), *(f"  {reason}" for reason in reasons(d)), *detail_lines(d)]
+    return "\n".join(map(visible, lines))
+
+
+def detail_lines(d: Diagnosis) -> list[str]:
+    "All that stands below the verdict and its reasons."
+    lines = ["", *_class_lines(d), *_group_lines(d), _label_line(d), ""]
     for a in d.attributes:
         lines += [*attribute_text(a), ""]
     lines += _candidate_lines(d.candidates)
     lines += [*validation_text(d.validation), ""]
     lines += _suggestion_lines(d)
-    lines += [f"note: {note}" for note in d.notes]
-    return "\n".join(lines)
+    return lines + [f"note: {note}" for note in d.notes]
 
 
 def diagnosis_markdown(d: Diagnosis) -> str:
     "A diagnosis for a notebook: the verdict and its reasons as Markdown, all else as it is."
-    head, *rest = diagnosis_text(d).split("\n")
-    bullets = "".join(f"- {reason}\n" for reason in reasons(d))
-    return f"**{head}**\n\n{bullets}\n```text\n" + "\n".join(rest) + "\n```\n"
+    bullets = [f"- {escape_markdown(reason)}" for reason in reasons(d)]
+    details = fenced("\n".join(map(visible, detail_lines(d)[1:])))
+    return "\n".join([f"**{escape_markdown(_headline(d))}**", "", *bullets, "", details]) + "\n"

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from .diagnosis import Diagnosis
 from ..core.style import COLOURS, new_figure
+from ..core.tables import escape_plot
 
 # %% ../../nbs/09_analysis/10_diagnosis_picture.ipynb #ffcd301c
 def fig_diagnosis(d: Diagnosis) -> Figure:
@@ -50,7 +51,9 @@ def _draw_attribute(ax, a):
     ax.plot([link.cramers_v] * 2, [low, high], color="k", lw=1)
     ax.plot([link.v_low, link.v_high], [value, value], color="k", lw=1)
     ax.plot(link.cramers_v, value, "o", ms=6, color=colour)
-    ax.annotate(a.name, (link.cramers_v, value), xytext=(5, 4), textcoords="offset points", fontsize=8)
+    ax.annotate(
+        escape_plot(a.name), (link.cramers_v, value), xytext=(5, 4), textcoords="offset points", fontsize=8
+    )
 
 
 def _within_axis(growth):
@@ -62,8 +65,10 @@ def _draw_parts(ax, a, most=8):
     order = np.argsort(test.plain.accuracy, kind="stable")[:most]
     _draw_probe(ax, test.plain, order, -0.14, "plain", COLOURS["spurious"])
     _draw_probe(ax, test.balanced, order, 0.14, "balanced", COLOURS["core"])
-    ax.set(yticks=range(len(order)), xlim=(-2, 102), xlabel="accuracy of a probe, %", title=a.name)
-    ax.set_yticklabels([test.parts[i].name for i in order], fontsize=8)
+    ax.set(
+        yticks=range(len(order)), xlim=(-2, 102), xlabel="accuracy of a probe, %", title=escape_plot(a.name)
+    )
+    ax.set_yticklabels([escape_plot(test.parts[i].name) for i in order], fontsize=8)
     ax.invert_yaxis()
     ax.title.set_fontsize(10)
     ax.legend(fontsize=7, frameon=False)

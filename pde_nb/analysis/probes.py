@@ -404,7 +404,20 @@ def projected(
 ) -> Float[np.ndarray, "n k"]:
     "The leading principal components, centred, with a mean variance of 1: what the probes learn from."
     x = x - x.mean(0)
-    if x.shape[1] > most:
+    if x.shape[1] > max(most, len(x)):
+        x = leading_scores(x, most)
+    elif x.shape[1] > most:
         _, components = np.linalg.eigh((x.T @ x).astype(np.float64))
         x = x @ components[:, -most:].astype(np.float32)
     return x / max(float((x**2).mean()) ** 0.5, 1e-12)
+
+# %% ../../nbs/09_analysis/02_probes.ipynb #pr000021
+def leading_scores(x: Float[np.ndarray, "n d"], most: int) -> Float[np.ndarray, "n k"]:
+    "The coordinates of centred rows on their leading components; up to `most` columns, the last the largest."
+    products = np.zeros((len(x), len(x)))
+    for start in range(0, x.shape[1], 1024):
+        block = x[:, start : start + 1024].astype(np.float64)
+        products += block @ block.T
+    squares, directions = np.linalg.eigh(products)
+    scores = directions * np.sqrt(np.maximum(squares, 0))
+    return scores[:, -most:].astype(x.dtype)

@@ -23,6 +23,7 @@ from pde_nb.cli.opening import (
 )
 from .shell import guarded, parse_value
 from ..core.arguments import number, whole_number
+from ..core.tables import visible
 from ..methods.registry import method_names, setting_names
 from ..report.comparison_page import comparison_page, write_comparison
 from ..report.markdown import markdown_page
@@ -31,6 +32,7 @@ from ..training.settings import Settings
 
 # %% ../../nbs/12_cli/08_compare.ipynb #5b9cff8a
 SETTINGS = tuple(f.name for f in fields(Settings))  # that all methods share
+INCOMPLETE = 1  # exit status
 
 
 def compare_parser() -> argparse.ArgumentParser:
@@ -39,6 +41,8 @@ def compare_parser() -> argparse.ArgumentParser:
         "pde_compare",
         description="Compare methods on one data set: every one within the same budget and tuned alike on "
         "validation, all seeds paired. A second call goes on where the first was stopped.",
+        epilog="The status is 0; 1 where a run failed or the folder holds runs of another comparison, which "
+        "are listed and not shown; 2 for what cannot be used.",
     )
     add = parser.add_argument
     data_options(add)
@@ -94,7 +98,10 @@ def pde_compare(argv=None):
 
 # %% ../../nbs/12_cli/08_compare.ipynb #52a9b492
 def run_comparison(args: argparse.Namespace):
-    "Compare, print the page and write it. Raises `ValueError` for what cannot be used."
+    """Compare, print the page and write it. Raises `ValueError` for what cannot be used.
+
+    The status is 1 where a run failed, or the folder holds runs of another specification: they are listed,
+    and not shown."""
     whole_number("seeds", args.seeds, 1)
     number("budget", args.budget, 0, above=True)
     whole_number("tries", args.tries, 1)
@@ -107,7 +114,7 @@ def run_comparison(args: argparse.Namespace):
         range(args.seeds),
         args.budget,
         tried_settings(args, data.inputs.kind),
-        lambda line: print(line, flush=True),
+        lambda line: print(visible(line), flush=True),
         schedule=args.schedule,
         model=args.model,
         weights=asked_weights(args),
@@ -118,4 +125,6 @@ def run_comparison(args: argparse.Namespace):
     )
     title, lead, blocks = comparison_page(comparison)
     files = write_comparison(comparison)
-    print("\n" + markdown_page(title, blocks, lead) + "\nwritten: " + ", ".join(map(str, files)))
+    print("\n" + markdown_page(title, blocks, lead) + "\nwritten: " + visible(", ".join(map(str, files))))
+    if not comparison.complete:
+        raise SystemExit(INCOMPLETE)

@@ -18,7 +18,7 @@ from ..analysis.trials import Result, accuracy_by_group, over_seeds, seed_figure
 from ..core.files import write_whole
 from ..core.statistics import Summary
 from ..core.style import new_figure
-from ..core.tables import DASH, Table, fixed, interval_text, percent, spread_text
+from ..core.tables import DASH, Table, escape_plot, fixed, interval_text, percent, spread_text
 from ..methods.base import Method
 from ..methods.registry import method_title
 from .blocks import Figure, Headline, Markup, Section, Text, Tile, tag
@@ -59,7 +59,7 @@ def fig_comparison(
         right.plot([best, end], [row, row], color=paint, lw=1)
         right.plot(best, row, "o", mec=paint, mfc="white", ms=5)
         right.plot(end, row, "o", color=paint, ms=5)
-    left.set_yticks(range(len(names)), [results[name].title for name in names], fontsize=8)
+    left.set_yticks(range(len(names)), [escape_plot(results[name].title) for name in names], fontsize=8)
     right.set_yticks(range(len(names)), [])
     left.set(xlabel=title, ylim=(-0.6, len(names) - 0.4))
     right.set(ylim=left.get_ylim(), xlabel="passes over the training set", xscale="log")
@@ -271,11 +271,21 @@ def comparison_page(comparison: Comparison) -> tuple[str, str, list]:
     if len(first.trials[0].splits["test"].names) < 40:
         blocks += [Section("Groups"), group_table(results)]
     blocks += [Section("Conditions"), conditions_table(results)]
-    if comparison.refused:
-        blocks.append(Section("Not run"))
+    return title, lead, blocks + missing_blocks(comparison)
+
+# %% ../../nbs/10_report/06_comparison_page.ipynb #cg000001
+def missing_blocks(comparison: Comparison) -> list:
+    "What is not in the tables: methods that did not run, and what else the folder holds."
+    blocks = [Section("Not run")] if comparison.refused else []
     for name, why in comparison.refused.items():
         blocks.append(Text(f"{method_title(dict(name=name))}: {why}", "note"))
-    return title, lead, blocks
+    if comparison.others or comparison.unasked:
+        blocks.append(Section("Also in the folder, and not shown"))
+    for name, why in comparison.others.items():
+        blocks.append(Text(f"{name}, not of this comparison: {why}", "note"))
+    if comparison.unasked:
+        blocks.append(Text(f"of the same comparison, but not asked for: {', '.join(comparison.unasked)}"))
+    return blocks
 
 # %% ../../nbs/10_report/06_comparison_page.ipynb #f811cb2c
 def headline(results: dict[str, Result]) -> Headline:

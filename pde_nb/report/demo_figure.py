@@ -12,6 +12,7 @@ from matplotlib.ticker import MaxNLocator
 
 from ..algorithm.groups import group_names
 from ..analysis.attention_pictures import attention_by_group, draw_attention, viewer
+from ..core.tables import escape_plot
 from .charts import LIGHT
 from .runs import active_counts, as_record, default_split
 from ..sources.data import Data
@@ -29,7 +30,7 @@ def draw_groups(
     for y, n in zip(at, counts):
         ax.text(n, y, f" {n:,} ({100 * n / max(sum(counts), 1):.1f} %)", va="center", fontsize=7.5)
     ax.set(yticks=at, xlim=(0, 1.45 * max(counts)), xticks=[], title="(A) training groups")
-    ax.set_yticklabels([n.replace(" ", "\n") for n in names], fontsize=7.5)
+    ax.set_yticklabels([escape_plot(n).replace(" ", "\n") for n in names], fontsize=7.5)
     ax.spines[:].set_visible(False)
     ax.title.set_fontsize(10)
 

@@ -6,9 +6,7 @@
 __all__ = ['markdown_page']
 
 # %% ../../nbs/10_report/04_markdown.ipynb #01860ecf
-import re
-
-from ..core.tables import Table, escape_markdown
+from ..core.tables import Table, escape_markdown, fenced, fill, text_width
 from .blocks import Cards, Code, Headline, Section, Strips, Text
 
 # %% ../../nbs/10_report/04_markdown.ipynb #c9756acf
@@ -49,13 +47,6 @@ def headline_markdown(block: Headline) -> str:
         lines.append(f"{plain(tile.label)}: {plain(tile.figure)} ({plain(tile.note)})")
     return "\n".join(f"{line}  " for line in lines)  # two blanks: a new line
 
-
-def fenced(text: str) -> str:
-    "A block of code, in a fence longer than any within it."
-    longest = max(map(len, re.findall("`+", text)), default=0)
-    fence = "`" * max(3, 1 + longest)
-    return f"{fence}text\n{text}\n{fence}"
-
 # %% ../../nbs/10_report/04_markdown.ipynb #da1f9013
 def strips_table(block: Strips) -> Table:
     "A row for each row of pictures: the name of the first, and the lines of all."
@@ -78,14 +69,14 @@ def cards_table(block: Cards) -> Table:
 # %% ../../nbs/10_report/04_markdown.ipynb #ef814ea9
 def padded_table(table: Table) -> str:
     "A table with columns of equal width, the caption below it."
-    lines = [[plain(cell) for cell in table.head]]
+    lines = [[escape_markdown(cell).strip() for cell in table.head]]
     for i, row in enumerate(table.rows):
-        cells = [plain(cell) for cell in row]
+        cells = [escape_markdown(cell).strip() for cell in row]
         for k, cell in enumerate(cells):
             if (i, k) in table.strong and cell:
                 cells[k] = f"**{cell}**"
         lines.append(cells)
-    widths = [max(3, *map(len, column)) for column in zip(*lines)]
+    widths = [max(3, *map(text_width, column)) for column in zip(*lines)]
     head, *body = [padded_line(cells, widths, table.align) for cells in lines]
     rules = ["-" * (w + 1) + ":" if a == "r" else "-" * (w + 2) for w, a in zip(widths, table.align)]
     shown = "\n".join([head, f"|{'|'.join(rules)}|", *body])
@@ -96,5 +87,5 @@ def padded_line(cells: list[str], widths: list[int], align: str) -> str:
     "One line of a padded table."
     padded = []
     for cell, width, letter in zip(cells, widths, align):
-        padded.append(cell.rjust(width) if letter == "r" else cell.ljust(width))
+        padded.append(fill(cell, width, letter))
     return f"| {' | '.join(padded)} |"
