@@ -297,7 +297,7 @@ def read_config(folder) -> dict:
     for name in ("config.json", "record.json", "model.safetensors"):
         if (Path(folder) / name).exists():
             continue
-        remedy = ""
+        remedy = " Give the command of the run again to train it, or name another folder."
         if unfinished(folder):
             remedy = " Give the command of the run again: it goes on from the checkpoint."
         raise ValueError(f"{str(folder)!r} is not the folder of a finished run: it has no {name}.{remedy}")

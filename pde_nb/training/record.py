@@ -20,7 +20,7 @@ from ..core.files import with_origin
 from ..core.run_format import CONFIG, RECORD
 from ..core.schema import read_checked
 from ..methods.registry import method_title
-from .folder import REMEDY, read_record_of, run_file, write_record_of
+from .folder import PARTS, REMEDY, read_record_of, run_file, write_record_of
 from .run import Run, predict
 
 # %% ../../nbs/08_training/09_record.ipynb #226f1420
@@ -300,7 +300,7 @@ def read_run(path) -> RunRecord:
     Raises `ValueError` for what is none, is not finished, is damaged, or has no checksum.
     """
     path = Path(path)
-    if path.name == "record.json" and (path.parent / "config.json").exists():
+    if path.name == "record.json" and any((path.parent / name).exists() for name in PARTS):
         path = path.parent
     if path.is_file():
         return record_from_dict(read_checked(path, RECORD, ANOTHER), name=path.stem)
@@ -312,7 +312,7 @@ def read_run(path) -> RunRecord:
     if not (path / "record.json").exists():
         raise ValueError(f"{str(path)!r} {_no_record(path)}")
     plain, where = read_record_of(path), {}
-    if (path / "config.json").exists():  # else it is a record alone
+    if any((path / name).exists() for name in plain["files"]):  # else it is a record alone
         where = beside(path, plain["files"])
     return record_from_dict(plain, name=path.resolve().name, folder=path, **where)
 
