@@ -6,7 +6,6 @@
 __all__ = ['Case', 'synthetic_cases', 'read_cases', 'VerdictHits', 'verdict_hits']
 
 # %% ../../nbs/11_benchmarks/06_known_answers.ipynb #d5b6201c
-import json
 import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -27,6 +26,7 @@ from ..theory.data_model import dense_patches
 from ..theory.phase import plane_of
 from ..theory.phase_plane import cell_sample
 from ..training.fit import robust_fit
+from ..training.record import RunRecord
 
 # %% ../../nbs/11_benchmarks/06_known_answers.ipynb #5db39d61
 def at_strength(
@@ -313,9 +313,7 @@ def recorded_cases(
 
 def _recorded_worst_group(records, task, method):
     "Accuracy of the worst test group that has any example."
-    record = json.loads((Path(records) / f"{task}-{method}.json").read_text())
-    test = record["splits"]["test"]
-    return min(c / t for c, t in zip(test["correct"], test["total"]) if t)
+    return RunRecord.read(Path(records) / f"{task}-{method}.json").counts("test").worst_group
 
 # %% ../../nbs/11_benchmarks/06_known_answers.ipynb #ka000002
 def _open_adult(path):

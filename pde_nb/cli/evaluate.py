@@ -7,6 +7,8 @@ __all__ = ['pde_eval']
 
 # %% ../../nbs/12_cli/04_evaluate.ipynb #5e2445bd
 import argparse
+import sys
+import warnings
 
 from ..algorithm.metrics import figures, group_report
 from .opening import open_again
@@ -35,12 +37,17 @@ def eval_parser() -> argparse.ArgumentParser:
 def _eval(args):
     data = open_again(args.run, args.data, args.root)
     inputs = {"cache": args.cache} if args.cache else None
-    counts = evaluate_run(args.run, data, args.split, device=args.device, inputs=inputs)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always", UserWarning)
+        counts = evaluate_run(args.run, data, args.split, device=args.device, inputs=inputs)
     record = RunRecord.read(args.run)
+    screen = sys.stderr if args.json == SCREEN else sys.stdout
     if args.json != SCREEN:
         what = [record.method_title, record.config["model"], record.config["data"], f"seed {record.seed}"]
         print(f"{' · '.join(what)}, {args.split}")
         print(group_report(counts, record.train_counts))
+    for said in heard:
+        print(f"note: {said.message}", file=screen)
     if args.json:
         write_json_to(figures(counts, record.train_counts).to_dict(), args.json)
 

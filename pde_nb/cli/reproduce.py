@@ -19,6 +19,7 @@ from pde_nb.benchmarks.reproduction_runs import (
     check_label,
     counts_label,
     plain_record,
+    read_label_record,
     run_curves_label,
     run_label,
     run_synthetic_label,
@@ -35,12 +36,13 @@ from pde_nb.benchmarks.reproduction_tables import (
 from .opening import asked_settings, asked_weights, data_options, open_asked, setting_options
 from .shell import SCREEN, guarded, write_json_to, write_text_to
 from ..core.arguments import did_you_mean, lookup, whole_number
-from ..core.files import writable_folder, write_json, write_whole
+from ..core.files import writable_folder, write_whole
+from ..core.seals import with_seal, write_sealed
 from ..report.demo_figure import fig_demo
 from ..sources.published import PUBLISHED
 from ..theory.experiment import SYNTHETIC_PRESETS, SyntheticPreset
 from ..theory.experiment_table import preset_with
-from ..training.folder import hold, read_json
+from ..training.folder import hold
 
 # %% ../../nbs/12_cli/09_reproduce.ipynb #142899d8
 def reproduce_parser() -> argparse.ArgumentParser:
@@ -208,7 +210,7 @@ def write_label(label: str, out: Path, make, draw) -> Path:
     lock = hold(folder)
     try:
         record = make()
-        write_json(folder / "record.json", record)
+        write_sealed(folder / "record.json", record)
         fig = draw(record)
         if fig is not None:
             write_whole(folder / f"{name}.png", lambda path: fig.savefig(path, dpi=150))
@@ -238,7 +240,7 @@ def _reproduce(args):
         folder = reproduce_numbers(label, args)
     else:
         folder = reproduce_synthetic(label, args)
-    record = read_json(folder / "record.json")
+    record = read_label_record(folder / "record.json")
     if not silent:
         files = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
         print(f"\n{label_text(record)}")
@@ -246,7 +248,7 @@ def _reproduce(args):
     if args.markdown:
         write_text_to(label_markdown(record) + "\n", args.markdown)
     if args.json:
-        write_json_to(record, args.json)
+        write_json_to(with_seal(record), args.json)
 
 
 def asked_label(args: argparse.Namespace) -> str:

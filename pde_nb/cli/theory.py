@@ -20,8 +20,9 @@ from tqdm.auto import tqdm
 
 from .shell import NOTHING_LEFT, guarded
 from ..core.arguments import lookup
-from ..core.files import surroundings, writable_folder, write_json, write_record, write_whole
+from ..core.files import surroundings, writable_folder, write_json, write_whole
 from ..core.paper import PAPER
+from ..core.seals import write_record
 from ..theory import pictures
 from pde_nb.theory.claims import (
     CLAIMS,

@@ -134,6 +134,7 @@ class DeviceArray:
 
     def __init__(self, x: np.ndarray, device: torch.device):
         self.device = device
+        self.check = getattr(x, "check", None)  # of pixels from a cache: compares what is used first
         with warnings.catch_warnings():  # nothing is written to it
             warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
             whole = torch.from_numpy(np.ascontiguousarray(x))
@@ -143,8 +144,12 @@ class DeviceArray:
     def _copy(self, whole):
         "The tensor on the GPU, copied in parts: a memory-mapped file is not read into memory at once."
         copy = torch.empty(whole.shape, dtype=whole.dtype, device=self.device)
-        for part, target in zip(whole.split(1024), copy.split(1024)):
-            target.copy_(part)
+        for start in range(0, len(whole), 1024):
+            rows = slice(start, start + 1024)
+            if self.check:
+                self.check(np.arange(len(whole))[rows])
+            copy[rows].copy_(whole[rows])
+        self.check = None  # nothing is read any more
         return copy
 
     def __len__(self) -> int:
@@ -152,6 +157,8 @@ class DeviceArray:
 
     def take(self, rows: Int[np.ndarray, " b"]) -> Tensor:
         "Some rows, on the device."
+        if self.check:
+            self.check(rows)
         rows = torch.from_numpy(rows)
         if self.tensor.device.type == self.device.type:
             return self.tensor.index_select(0, rows.to(self.tensor.device))
@@ -281,6 +288,8 @@ class PixelSource(Source):
         self.digest = settings_digest(kind, *pixels, mean.tolist(), std.tolist(), self.augment)
         full = 255 if x.dtype == np.uint8 else 1
         self._scale, self._offset = self._per_channel(1 / (full * std)), self._per_channel(-mean / std)
+        check = getattr(x, "check", None)
+        self.notes = check.notes if check else []  # grows while pictures are used for the first time
         self.examples = DeviceArray(x, self.device)
 
     def _per_channel(self, values):

@@ -16,10 +16,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from ..core.seals import file_digest
 from ..methods.base import First, describe
 from ..networks.heads import embeddings
 from .checkpoints import load_state, save_state
-from .folder import fingerprint, read_config
+from .folder import add_file, fingerprint, read_config, run_file
 from .record import FirstStageRecord, RunRecord
 from .run import Run, outputs
 
@@ -60,8 +61,7 @@ def given_run(stage: FirstStage) -> dict:
                 f"first={str(stage.given)!r}: its {what} is {there[key]!r} and not {stage.config[key]!r}; "
                 "name a run on the same data, inputs and model, or leave this out to train one."
             )
-    content = (Path(stage.given) / "model.safetensors").read_bytes()
-    weights = hashlib.sha256(content).hexdigest()[:16]
+    weights = file_digest(run_file(stage.given, "model.safetensors"))[:16]
     return dict(method=there["method"], seed=there["seed"], weights=weights)
 
 # %% ../../nbs/08_training/11_first_stage.ipynb #827f41f9
@@ -87,7 +87,7 @@ def training_scores(run: Run, folder: Path | None = None) -> np.ndarray:
     there = load_state(path, "scores") if path.exists() else None
     if there is None or there["weights"] != mine:
         there = dict(weights=mine, scores=ask())
-        save_state(path, there, "scores")
+        add_file(folder, "scores.safetensors", lambda place: save_state(place, there, "scores"))
     return there["scores"]
 
 
@@ -101,7 +101,7 @@ def save_learned(folder: Path, run: Run):
     "Keep beside a result what its method has learned, where a second stage needs that."
     if run.method.hands_over:
         state = dict(weights=fingerprint(run.model), learned=run.method.state_dict())
-        save_state(Path(folder) / "learned.safetensors", state, "learned")
+        add_file(folder, "learned.safetensors", lambda place: save_state(place, state, "learned"))
 
 
 def load_learned(folder: Path, run: Run):
@@ -109,7 +109,7 @@ def load_learned(folder: Path, run: Run):
     if not run.method.hands_over:
         return
     path = Path(folder) / "learned.safetensors"
-    there = load_state(path, "learned") if path.exists() else None
+    there = load_state(run_file(folder, path.name), "learned") if path.exists() else None
     if there is None or there["weights"] != fingerprint(run.model):
         raise ValueError(
             f"{str(path)!r} is missing or of other weights; it has what the first stage said while it "

@@ -8,7 +8,6 @@ __all__ = ['FirstStageRecord', 'Cost', 'Entered', 'RunRecord', 'count_split', 'c
 
 # %% ../../nbs/08_training/09_record.ipynb #b423711b
 import csv
-import json
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
@@ -17,9 +16,11 @@ import numpy as np
 from ..algorithm.groups import Overlap, group_names
 from ..algorithm.metrics import Figures, GroupCounts, count_correct, figures, group_report
 from ..core.arguments import lookup
-from ..core.files import write_record
+from ..core.files import with_origin
+from ..core.run_format import CONFIG, RECORD
+from ..core.schema import read_checked
 from ..methods.registry import method_title
-from .folder import read_json
+from .folder import PARTS, REMEDY, read_record_of, run_file, write_record_of
 from .run import Run, predict
 
 # %% ../../nbs/08_training/09_record.ipynb #226f1420
@@ -170,7 +171,8 @@ def conclude(
     "Evaluate the selected model on validation in full and on the test set, once."
     judged = [split for split in ("val", "test") if run.data.evaluation(split).counts.any()]
     evaluated = {split: count_split(run, split) for split in judged}
-    notes = [*notes, *run.notes]
+    of_source = [note for note in getattr(run.source, "notes", ()) if note not in notes]
+    notes = [*notes, *run.notes, *of_source]
     if len(run.data.rows("test")) and "test" not in evaluated:
         notes.append("no test example belongs to an evaluation group; there is nothing to report on")
     overlap = isinstance(run.data.eval_groups, Overlap)
@@ -227,8 +229,8 @@ def counts_from_plain(plain: dict) -> GroupCounts:
 
 
 def save_record(folder, record: RunRecord):
-    "Write record.json, with the command and the surroundings of this process."
-    write_record(folder, **record.to_dict())
+    "Write record.json: with command and surroundings of this process, and digests of what lies beside it."
+    write_record_of(folder, with_origin(**record.to_dict()))
 
 # %% ../../nbs/08_training/09_record.ipynb #8a9029b3
 def record_dict(record: RunRecord) -> dict:
@@ -250,26 +252,24 @@ def record_dict(record: RunRecord) -> dict:
 
 # %% ../../nbs/08_training/09_record.ipynb #74404401
 def record_from_dict(
-    plain: dict,  # as in record.json
-    path: str,  # of what, for the errors
+    plain: dict,  # what record.json holds, checked
     **where,  # name, folder, opened, entered
 ) -> RunRecord:
-    "The record in a dictionary. Raises `ValueError`, as `check_record` does, for one that is none."
-    check_record(plain, path)
+    "The record in a dictionary."
     first = plain.get("first")
     return RunRecord(
         config=plain["config"],
         notes=plain["notes"],
         best_epoch=plain["best_epoch"],
-        stopped=plain.get("stopped"),
+        stopped=plain["stopped"],
         seconds=plain["seconds"],
         n_train=plain["n_train"],
-        train_counts=plain.get("train_counts"),
+        train_counts=plain["train_counts"],
         evaluated={split: counts_from_plain(counts) for split, counts in plain["splits"].items()},
         curve=plain["curve"],
         first=_first_stage(first) if first else None,
-        command=plain.get("command"),
-        surroundings=plain.get("surroundings"),
+        command=plain["command"],
+        surroundings=plain["surroundings"],
         **where,
     )
 
@@ -288,21 +288,22 @@ def read_ledger(path: Path) -> Entered:
         groups, stages, epochs = zip(*rows)
         return sum_entered(groups, stages, epochs)
     except (KeyError, TypeError, ValueError, IndexError) as e:
-        raise ValueError(
-            f"{str(path)!r} is damaged ({type(e).__name__}: {e}); remove it to have a report without it."
-        ) from None
+        raise ValueError(f"{str(path)!r} is damaged ({type(e).__name__}: {e}); {REMEDY}.") from None
 
 # %% ../../nbs/08_training/09_record.ipynb #590bde3d
+ANOTHER = "name the folder of a training run, or its record.json; or train again"
+
+
 def read_run(path) -> RunRecord:
     """The record of a run, from its folder or from a record alone.
 
-    Raises `ValueError` for what is none, is not finished, is damaged, or was written by an earlier version.
+    Raises `ValueError` for what is none, is not finished, is damaged, or has no checksum.
     """
     path = Path(path)
-    if path.name == "record.json" and (path.parent / "config.json").exists():
+    if path.name == "record.json" and any((path.parent / name).exists() for name in PARTS):
         path = path.parent
     if path.is_file():
-        return record_from_dict(_read(path), str(path), name=path.stem)
+        return record_from_dict(read_checked(path, RECORD, ANOTHER), name=path.stem)
     if not path.is_dir():
         raise ValueError(
             f"{str(path)!r}: there is no such folder or file; name the folder of a run (pde_train --out), "
@@ -310,13 +311,19 @@ def read_run(path) -> RunRecord:
         )
     if not (path / "record.json").exists():
         raise ValueError(f"{str(path)!r} {_no_record(path)}")
-    opened, entered = None, None
-    if (path / "config.json").exists():
-        opened = read_json(path / "config.json").get("opened")
-    if (path / "ledger.csv").exists():
-        entered = read_ledger(path / "ledger.csv")
-    where = dict(name=path.resolve().name, folder=path, opened=opened, entered=entered)
-    return record_from_dict(_read(path / "record.json"), str(path / "record.json"), **where)
+    plain, where = read_record_of(path), {}
+    if any((path / name).exists() for name in plain["files"]):  # else it is a record alone
+        where = beside(path, plain["files"])
+    return record_from_dict(plain, name=path.resolve().name, folder=path, **where)
+
+
+def beside(folder: Path, files) -> dict:
+    "What a report needs of the files beside a record: how the data was opened, and what entered when."
+    opened = read_checked(run_file(folder, "config.json"), CONFIG, REMEDY).get("opened")
+    entered = None
+    if "ledger.csv" in files:
+        entered = read_ledger(run_file(folder, "ledger.csv"))
+    return dict(opened=opened, entered=entered)
 
 
 def _no_record(folder):
@@ -327,122 +334,3 @@ def _no_record(folder):
             "from the checkpoint; then report."
         )
     return "is not the folder of a run: it has neither config.json nor record.json."
-
-
-def _read(path):
-    "The dictionary in a record's file."
-    try:
-        plain = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as e:
-        raise ValueError(f"cannot read {str(path)!r} ({e.strerror or e}).") from None
-    except ValueError as e:
-        raise ValueError(
-            f"{str(path)!r} is damaged, or no record at all ({e}); train again, or name another run."
-        ) from None
-    if not isinstance(plain, dict):
-        raise ValueError(
-            f"{str(path)!r} is no record of pde_train: it holds a {type(plain).__name__}; "
-            "name the folder of a run, or its record.json."
-        )
-    return plain
-
-# %% ../../nbs/08_training/09_record.ipynb #f23802c9
-NEEDED = {
-    "config": dict,
-    "notes": list,
-    "best_epoch": int,
-    "seconds": (int, float),
-    "n_train": int,
-    "splits": dict,
-    "curve": list,
-}
-CURVE = {
-    *("epoch", "stage", "active", "passes", "lr", "loss", "correct", "counted"),
-    *("val_worst_group", "val_worst_group_at_most"),
-}
-CONFIG = "data", "data_digest", "model", "method", "settings", "seed", "device"
-FIRST = {"method", "epochs", "passes", "seconds", "stopped"}
-COUNTS = {"names", "correct", "total", "n_correct", "n"}
-
-
-def check_record(plain: dict, path: str):
-    "Raises `ValueError` that says what is missing, unless this is the record of a training run, and whole."
-    for key, kind in NEEDED.items():
-        if not isinstance(plain.get(key), kind):
-            fault = f"it has no {key!r}"
-            if key in plain:
-                fault = f"its {key!r} is a {type(plain[key]).__name__}"
-            raise ValueError(
-                f"{path!r} is no record of pde_train: {fault}; name the folder of a training run, "
-                "or its record.json."
-            )
-    former = former_words(plain)
-    if former:
-        raise ValueError(
-            f"{path!r} was written by an earlier version of this library: {former}; "
-            "train again with this version (pde_train --restart), or name another run."
-        )
-    fault = _config_fault(plain["config"]) or _counts_fault(plain) or _curve_fault(plain)
-    if fault:
-        raise ValueError(f"{path!r} is damaged: {fault}; train again, or name another run.")
-
-
-def former_words(plain: dict) -> str:
-    "What in a record is of an earlier version; '' for nothing."
-    if any(isinstance(entry, dict) and "worst" in entry for entry in plain["curve"][:1]):
-        return "its curve has 'worst', which is 'val_worst_group' now"
-    method = plain["config"].get("method")
-    if isinstance(method, dict) and method.get("name") == "pde_auto":
-        return "its method is 'pde_auto', which is 'pde' with schedule 'auto' now"
-    return ""
-
-# %% ../../nbs/08_training/09_record.ipynb #25833ed6
-def _config_fault(config):
-    "What is wrong with the config; '' for nothing."
-    for key in CONFIG:
-        if key not in config:
-            return f"its config has no {key!r}"
-    if not isinstance(config["method"], dict) or "name" not in config["method"]:
-        return "its config names no method"
-    return ""
-
-
-def _complete(counts):
-    "Whether this is the counts of a split."
-    if not isinstance(counts, dict) or COUNTS - set(counts):
-        return False
-    return len(counts["names"]) == len(counts["correct"]) == len(counts["total"])
-
-
-def _counts_fault(plain):
-    "What is wrong with the first stage, the splits or the training counts; '' for nothing."
-    first, train = plain.get("first"), plain.get("train_counts")
-    splits = plain["splits"]
-    if first is not None and not (isinstance(first, dict) and FIRST <= set(first)):
-        return "what it says of the first stage is incomplete"
-    if not splits or not all(map(_complete, splits.values())):
-        return "its counts are incomplete"
-    n_groups = _n_groups(plain)
-    if train is not None and len(train) != n_groups:
-        return f"it has {len(train)} training counts for {n_groups} groups"
-    return ""
-
-
-def _n_groups(plain):
-    "How many groups the splits have."
-    return len(next(iter(plain["splits"].values()))["names"])
-
-
-def _curve_fault(plain):
-    "What is wrong with the curve; '' for nothing."
-    curve, n_groups = plain["curve"], _n_groups(plain)
-    for entry in curve:
-        if not isinstance(entry, dict) or CURVE - set(entry):
-            return "its curve is incomplete"
-        if not len(entry["correct"]) == len(entry["counted"]) == n_groups:
-            return "its curve is incomplete"
-    if not curve:
-        return "its curve is incomplete"
-    if not 0 <= plain["best_epoch"] < len(curve):
-        return f"its best epoch is {plain['best_epoch']} of {len(curve)}"
-    return ""
