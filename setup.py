@@ -1,5 +1,6 @@
 """Build pde_nb. Everything that pyproject.toml calls dynamic is read from settings.ini."""
 
+import re
 from configparser import ConfigParser
 from pathlib import Path
 
@@ -30,9 +31,30 @@ def extras(cfg):
     return {key[: -len(suffix)]: value.split() for key, value in cfg.items() if key.endswith(suffix)}
 
 
-def long_description():
+LINKS = re.compile(
+    r"^```.*?^```|(?P<tick>`+)(?!`).*?(?<!`)(?P=tick)(?!`)"  # code, which stays as it is
+    r"|(?P<mark>!?)\[(?P<text>[^\]]*)\]\((?P<target>[^)\s]+)\)",
+    re.DOTALL | re.MULTILINE,
+)
+
+
+def absolute_links(markdown, repository, version):
+    """Markdown that can be read anywhere: relative links lead to the files of this version's tag."""
+
+    def change(match):
+        target = match["target"]
+        if target is None or re.match(r"[a-z][a-z0-9+.-]*:|//|#", target, re.IGNORECASE):
+            return match[0]
+        kind = "raw" if match["mark"] else "blob"
+        return f"{match['mark']}[{match['text']}]({repository}/{kind}/v{version}/{target})"
+
+    return LINKS.sub(change, markdown)
+
+
+def long_description(cfg):
     readme = ROOT / "README.md"
-    return readme.read_text(encoding="utf-8") if readme.exists() else ""
+    text = readme.read_text(encoding="utf-8") if readme.exists() else ""
+    return absolute_links(text, cfg["git_url"], cfg["version"])
 
 
 cfg = settings()
@@ -40,7 +62,7 @@ setup(
     name=cfg["lib_name"],
     version=cfg["version"],
     description=cfg["description"],
-    long_description=long_description(),
+    long_description=long_description(cfg),
     long_description_content_type="text/markdown",
     keywords=cfg["keywords"].split(),
     author=cfg["author"],

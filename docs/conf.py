@@ -25,19 +25,10 @@ myst_heading_anchors = 4
 # A notebook may open at any heading level after its title.
 suppress_warnings = ["myst.header"]
 
-# The signatures are documented without the large libraries installed.
-autodoc_mock_imports = [
-    "torch",
-    "torchvision",
-    "transformers",
-    "wilds",
-    "filelock",
-    "safetensors",
-    "pandas",
-    "datasets",
-    "PIL",
-]
+# Signatures are read from the modules themselves, with the extras `train` and `docs`: nothing is mocked.
 autodoc_member_order = "bysource"
+# The reference lists modules beside its text, not each of their functions: every page would carry that list.
+toc_object_entries = False
 autodoc_default_options = {"members": True, "undoc-members": False, "ignore-module-all": False}
 
 html_theme = "sphinx_book_theme"
@@ -49,11 +40,11 @@ html_theme_options = {
     "repository_branch": _settings["branch"],
     "path_to_docs": _settings["nbs_path"],
     "use_repository_button": True,
+    "navigation_depth": 1,  # pages, not their headings, which are beside the text
 }
 
-# Equations are set by MathJax, which the package sphinx-mathjax-offline brings along: of it only what TeX on
-# a
-# page needs is copied. Without the package the pages load MathJax from a public server.
+# Equations are set by MathJax, which the package sphinx-mathjax-offline brings along: of it only what TeX
+# on a page needs is copied. Without the package the pages load MathJax from a public server.
 _mathjax = find_spec("sphinx-mathjax-offline")
 _mathjax = _mathjax and Path(_mathjax.origin).parent / "static" / "mathjax"
 _MATHJAX_PARTS = ("tex-chtml.js", "output/chtml/fonts/woff-v2")

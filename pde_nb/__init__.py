@@ -3,7 +3,8 @@
 The names below are what a user needs. Each is loaded when it is first used, so that `import pde_nb` is quick and
 works without torch. Everything else in the sub-packages is internal and may move.
 
-    data = pde_nb.from_table("loans.csv", label="granted", attribute="district")
+    table = pde_nb.example_table("loans.csv")  # or a table of yours
+    data = pde_nb.from_table(table, label="granted", attribute="district")
     print(pde_nb.diagnose(data))
     fit = pde_nb.robust_fit(None, data)
     print(fit.record)

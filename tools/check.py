@@ -16,12 +16,18 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
+import zipfile
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from configparser import ConfigParser
 from dataclasses import dataclass
 from pathlib import Path
+
+import project
+import release
+import security
 
 ROOT = Path(__file__).resolve().parent.parent
 TIMES = ROOT / ".check_times.json"
@@ -581,6 +587,75 @@ def check_prepare():
     return Outcome(not lines, "\n".join(lines))
 
 
+def agreement(find):
+    """A check that passes where a function names no fault."""
+
+    def check():
+        lines = find()
+        return Outcome(not lines, "\n".join(lines))
+
+    check.__doc__ = find.__doc__
+    return check
+
+
+def check_site():
+    """The documentation site builds without a warning, and every page of it is whole."""
+    with tempfile.TemporaryDirectory() as folder:
+        done = python("tools/docs.py", "--strict", "--output", str(Path(folder, "site")))
+    return Outcome(done.returncode == 0, said(done))
+
+
+def relative_targets(markdown):
+    """What a text in Markdown links to or shows, outside code, that is no full address."""
+    text = re.sub(r"^```.*?^```|(`+)(?!`).*?(?<!`)\1(?!`)", "", markdown, flags=re.DOTALL | re.MULTILINE)
+    targets = re.findall(r"\]\(\s*<?([^)\s>]+)", text) + re.findall(r"(?:src|href)=[\"']([^\"']+)", text)
+    return [target for target in targets if not re.match(r"[a-z][a-z0-9+.-]*:|#", target, re.IGNORECASE)]
+
+
+def archive_faults(out):
+    """What is wrong with the archives in the folder `out`: files that are missing or too many, dead links."""
+    with zipfile.ZipFile(next(out.glob("*.whl"))) as wheel:
+        packed = {name for name in wheel.namelist() if ".dist-info/" not in name}
+        described = wheel.read(next(name for name in wheel.namelist() if name.endswith("/METADATA"))).decode()
+    modules = {path for path in release.tracked() if path.startswith(f"{LIB}/")}
+    lines = [f"the wheel lacks {name}" for name in sorted(modules - packed)]
+    lines += [f"the wheel has {name}, which is no module" for name in sorted(packed - modules)]
+    with tarfile.open(next(out.glob("*.tar.gz"))) as source:
+        names = {name.partition("/")[2] for name in source.getnames()}
+    wanted = {path for path in release.tracked() if path.startswith((f"{LIB}/", "examples/", "benchmarks/"))}
+    wanted |= {
+        "LICENSE",
+        "README.md",
+        "CHANGELOG.md",
+        "CITATION.cff",
+        "SECURITY.md",
+        "settings.ini",
+        "setup.py",
+    }
+    lines += [f"the source archive lacks {name}" for name in sorted(wanted - names)]
+    text = described.partition("\n\n")[2]
+    lines += [f"the package page would link to {target}" for target in relative_targets(text)]
+    if len(re.findall(r"\]\(", text)) != len(re.findall(r"\]\(", (ROOT / "README.md").read_text("utf-8"))):
+        lines.append("the package page has other links than README.md")
+    return lines
+
+
+def check_package():
+    """Two builds give the same bits; the archives are complete; the package page has no relative link."""
+    if not release.git("rev-parse", "--git-dir"):
+        return Outcome(None, note="no git checkout")
+    with tempfile.TemporaryDirectory() as folder:
+        once, again = Path(folder, "once"), Path(folder, "again")
+        try:
+            made = [release.build(out) for out in (once, again)]
+        except release.ReleaseError as error:
+            return Outcome(False, str(error))
+        lines = archive_faults(once)
+    if made[0] != made[1]:
+        lines.append(f"two builds differ: {made[0]} and {made[1]}")
+    return Outcome(not lines, "\n".join(lines), note=f"{len(made[0])} archives, built twice")
+
+
 CHECKS = {
     "export": check_export,
     "clean": check_clean,
@@ -592,7 +667,15 @@ CHECKS = {
     "import": check_import,
     "door": check_door,
     "prepare": check_prepare,
+    "site": check_site,
+    "package": check_package,
+    "security": agreement(security.all_faults),
+    "versions": agreement(project.version_faults),
+    "commands": agreement(project.command_faults),
+    "workflows": agreement(project.workflow_faults),
+    "pythons": agreement(project.python_faults),
 }
+SLOW_CHECKS = ("site", "claims")  # which take as long as a notebook
 
 
 # ---- the run --------------------------------------------------------------------------------
@@ -651,7 +734,8 @@ def report(name, outcome, seconds):
 def run_tests(tests, workers):
     """Run the tests, the longest first, and report each as it ends."""
     times = known_times()
-    order = sorted(tests, key=lambda name: -times.get(name, 1e9 if name not in CHECKS else 0))
+    quick = CHECKS.keys() - set(SLOW_CHECKS)
+    order = sorted(tests, key=lambda name: -times.get(name, 0 if name in quick else 1e9))
     outcomes = {}
     pool = ThreadPoolExecutor(workers)
     try:

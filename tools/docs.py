@@ -10,6 +10,7 @@ import sys
 import tempfile
 from configparser import ConfigParser
 from html.parser import HTMLParser
+from importlib.util import find_spec
 from pathlib import Path
 
 import nbformat
@@ -33,6 +34,10 @@ SECTIONS = {
     "12_cli": "Commands",
     "13_experiments": "Experiments",
 }
+
+
+# Without these, half of the reference would be missing.
+NEEDED = ("torch", "torchvision", "transformers", "pandas", "filelock", "safetensors")
 
 
 def settings():
@@ -143,6 +148,12 @@ def add_alternatives(notebook, texts):
                 )
 
 
+# The tags that load something; the rest of a page need not be parsed.
+LOADING_TAGS = re.compile(
+    r"""<(?:script|img|iframe|source|video|audio|object|link)\b(?:[^>"']|"[^"]*"|'[^']*')*>""", re.IGNORECASE
+)
+
+
 class Page(HTMLParser):
     """What is wrong with a page of the site: pictures without a text, and what would be loaded from
     elsewhere.
@@ -156,7 +167,9 @@ class Page(HTMLParser):
     def __init__(self, text):
         super().__init__()
         self.faults = []
-        self.feed(text)
+        for tag in LOADING_TAGS.findall(text):
+            self.feed(tag)
+            self.reset()  # what stands in a script is no part of the page
 
     def handle_starttag(self, tag, attrs):
         attrs = dict(attrs)
@@ -220,6 +233,13 @@ def main(args=None):
         help="fail where Sphinx warns, a picture has no text, or a page loads something from elsewhere",
     )
     options = parser.parse_args(args)
+    lacking = [name for name in NEEDED if find_spec(name) is None]
+    if lacking:
+        print(
+            f"the reference needs {', '.join(lacking)}: pip install -c constraints.txt -e '.[train,docs]'",
+            file=sys.stderr,
+        )
+        return 1
     sys.path[0] = str(ROOT)
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     with tempfile.TemporaryDirectory() as folder:

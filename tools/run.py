@@ -6,6 +6,7 @@
     python3 tools/run.py report    [options of pde_report]
     python3 tools/run.py reproduce [LABEL and options of pde_reproduce]
     python3 tools/run.py diagnose  [options of pde_diagnose]
+    python3 tools/run.py compare   [options of pde_compare]
     python3 tools/run.py synthetic [options of pde_synthetic]
     python3 tools/run.py theory    [options of pde_theory]
     python3 tools/run.py phase     [options of pde_phase]
@@ -19,6 +20,7 @@ brought up to date when settings.ini, setup.py, pyproject.toml or constraints.tx
 # Only the standard library is used, and nothing that Python 3.6 cannot parse: an old Python is to
 # say what is wrong, not to stop at a syntax error.
 
+import configparser
 import hashlib
 import importlib.util
 import json
@@ -37,6 +39,7 @@ EXTRAS = {
     "eval": ("train",),
     "data": ("train",),
     "diagnose": ("train",),
+    "compare": ("train",),
     "report": ("train",),
     "reproduce": ("train",),
     "synthetic": (),
@@ -123,26 +126,19 @@ def wanted_stamp(extras):
     }
 
 
+def programs():
+    """The names of the console commands, as settings.ini has them."""
+    parser = configparser.ConfigParser(delimiters=["="])
+    parser.read(str(ROOT / "settings.ini"), encoding="utf-8")
+    return [line.partition("=")[0].strip() for line in parser["DEFAULT"]["console_scripts"].split()]
+
+
 def is_ready(venv, stamp, wanted):
     """Whether `venv` holds what is wanted, more extras included."""
     same = all(stamp.get(key) == wanted[key] for key in ("state", "python", "root", "inputs"))
     complete = set(wanted["extras"]) <= set(stamp.get("extras", ()))
-    programs = all(
-        venv_program(venv, name).exists()
-        for name in (
-            "python",
-            "pde_synthetic",
-            "pde_theory",
-            "pde_phase",
-            "pde_train",
-            "pde_eval",
-            "pde_diagnose",
-            "pde_data",
-            "pde_report",
-            "pde_reproduce",
-        )
-    )
-    return same and complete and programs
+    present = all(venv_program(venv, name).exists() for name in ["python", *programs()])
+    return same and complete and present
 
 
 # ---- making the environment ---------------------------------------------------------------

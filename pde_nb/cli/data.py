@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from ..core.files import json_text, writable_folder, write_json
+from ..sources.examples import example_table
 from ..sources.published import NOISE, write_relabelled
 from ..sources.published_check import Examination, check_set_name, examination_text, examine
 from ..sources.published_fetch import LAYOUTS, Part, Unavailable, fetch, layout_of, where
@@ -26,11 +27,11 @@ def data_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "what",
-        choices=("where", "check", "fetch"),
+        choices=("where", "check", "fetch", "example"),
         help="'where': the layout, the mirrors and the steps by hand; "
-        "'check': what is there and what is wrong; 'fetch': download, check, put in place",
+        "'check': what is there and what is wrong; 'fetch': download, check, put in place; 'example': write a made-up table",
     )
-    parser.add_argument("name", metavar="NAME", help=", ".join(LAYOUTS))
+    parser.add_argument("name", metavar="NAME", help=f"{', '.join(LAYOUTS)}; of the example, loans")
     parser.add_argument(
         "--root", default=".", metavar="DIR", help="folder that holds the set's own folder; default here"
     )
@@ -137,7 +138,17 @@ def _where(args) -> int:
     return 0
 
 
-_COMMANDS = {"where": _where, "check": _check, "fetch": _fetch}
+def _example(args) -> int:
+    "`pde_data example`; the exit status."
+    if args.name != "loans":
+        raise ValueError(f"there is no example {args.name!r}; the one there is is called loans.")
+    table = example_table(Path(args.root, "loans.csv"))
+    line = shlex.join(["pde_train", "--data", table, "--label", "granted", "--attribute", "district"])
+    print(f"{table}: a made-up table; to train on it:\n    {line}")
+    return 0
+
+
+_COMMANDS = {"where": _where, "check": _check, "fetch": _fetch, "example": _example}
 
 # %% ../../nbs/12_cli/06_data.ipynb #35462c1a
 def pde_data(argv=None):
@@ -145,7 +156,8 @@ def pde_data(argv=None):
     parser = data_parser()
     args = parser.parse_args(argv)
     try:
-        check_set_name(args.name)
+        if args.what != "example":
+            check_set_name(args.name)
         _refuse_unused(args)
         status = _COMMANDS[args.what](args)
     except Unavailable as e:

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['BLOCK', 'fingerprint', 'string_array', 'file_sizes', 'Pictures', 'find_pictures', 'Texts', 'Columns', 'Arrays',
-           'make_arrays', 'need', 'check_installed', 'import_torchvision']
+           'make_arrays', 'need', 'check_installed', 'import_torchvision', 'example_table']
 
 # %% ../../nbs/05_sources/01_examples.ipynb #290ccdf4
 import hashlib
@@ -305,3 +305,45 @@ def _declare_operators():
     for operator in ("nms", "qnms"):
         library.define(f"{operator}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
     _DECLARED.append(library)
+
+# %% ../../nbs/05_sources/01_examples.ipynb #e7a10002
+def _loan_lines(
+    n: int = 3000,  # rows: a half for training, a quarter each for validation and test
+    seed: int = 0,
+) -> list[str]:
+    "The lines of the made-up table, the names of its columns first."
+    rng = np.random.default_rng(seed)
+    split = np.repeat(["train", "val", "test"], [n // 2, n // 4, n // 4])
+    granted = rng.integers(0, 2, n)
+    north = np.where(rng.random(n) < np.where(split == "train", 0.95, 0.5), granted, 1 - granted)
+    columns = dict(
+        income=rng.normal(30 + 9 * granted, 8).round(1),
+        savings=rng.normal(5 + 4 * granted, 4).round(1),
+        way=rng.normal(20 + 16 * north, 4).round().astype(int),
+        age=rng.integers(20, 70, n),
+        purpose=rng.choice(["car", "house", "boat"], n),
+        district=np.where(north, "north", "south"),
+        granted=np.where(granted, "yes", "no"),
+        split=split,
+    )
+    return [",".join(columns), *(",".join(map(str, row)) for row in zip(*columns.values()))]
+
+# %% ../../nbs/05_sources/01_examples.ipynb #e7a10003
+def example_table(
+    path="loans.csv",  # where to write it
+) -> str:  # the path, as it was given
+    """A made-up table with a spurious attribute, as a CSV file of 3,000 rows: label `granted`, attribute
+    `district`.
+
+    A file that holds this table already is kept. Raises `ValueError` where another file is there.
+    """
+    text = "\n".join(_loan_lines()) + "\n"
+    place = Path(path)
+    if place.exists():
+        if not place.is_file() or place.read_text(encoding="utf-8") != text:
+            raise ValueError(f"{path} is there and is not the example; give a path that is free.")
+        return str(path)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with place.open("x", encoding="utf-8", newline="\n") as file:
+        file.write(text)
+    return str(path)
