@@ -84,8 +84,10 @@ def _whole(name, value):
     "A whole number, a tuple of them, or None; a float or array scalar that is whole becomes an int."
     if value is None:
         return None
-    if isinstance(value, (tuple, list)):
-        return tuple(_whole(name, v) for v in value)
+    if isinstance(value, (tuple, list)) and name == "expand_by":
+        if None in value:
+            _refuse(name, value, "give a whole number for each expansion")
+        return tuple(_whole(f"{name}[{i}]", v) for i, v in enumerate(value))
     try:
         whole = int(value)
     except (TypeError, ValueError, OverflowError):
@@ -188,6 +190,8 @@ def expansion_plan(
     sets = [first]
     if schedule.redraw == "class":
         rank, again = _take(groups, _redraw_counts(groups), rng)
+        if not len(again):
+            _refuse("redraw", schedule.redraw, "no attribute has examples of every class, so none are drawn")
         sets.append(again)
     sizes = _expansion_sizes(schedule, len(groups) - len(sets[-1]))
     order = np.concatenate([*sets, draw_order(groups, rank, sizes, schedule.draw, rng)])

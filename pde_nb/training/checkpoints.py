@@ -47,7 +47,7 @@ def pack(state) -> tuple[object, dict[str, torch.Tensor]]:  # what JSON can say,
 def _as_tensor(value):
     "A copy of an array or a tensor, on the CPU and contiguous."
     if isinstance(value, np.ndarray):
-        value = torch.from_numpy(np.ascontiguousarray(value))
+        value = torch.from_numpy(np.ascontiguousarray(value).reshape(value.shape))
     return value.detach().cpu().clone(memory_format=torch.contiguous_format)
 
 

@@ -1,0 +1,539 @@
+"""Put faults into the library, one at a time, and see whether its notebooks notice.
+
+    python tools/mutants.py [NAME ...] [--again] [--record FILE] [--list]
+
+Each fault is one replacement in an exported module and in the notebook that it is exported from, in a copy of
+the working tree; it has to match exactly once in each. The notebooks that ought to notice are run as
+tools/check.py runs them, without the cells that are slow or need data. A fault is caught by the first cell
+that fails, or that does not end in time. Faults whose module and notebooks have not changed since they are in
+the record are not tried again, so that an interrupted run goes on. The exit status is 1 where more than two
+are not caught.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+
+from check import LIB, NBS, QUIET, ROOT, exporting_notebooks
+
+RECORD = ROOT / "results" / "mutants.json"
+MAY_ESCAPE = 2
+SECONDS = 400  # that a notebook may take
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A fault: what is replaced in a module, and the notebooks that ought to notice."""
+
+    name: str
+    module: str  # as in `#| default_exp`
+    old: str
+    new: str
+    pages: tuple[str, ...]  # below nbs/, without suffix
+
+
+CORE = "01_core/20_properties"
+ALGORITHM = "02_algorithm/20_properties"
+THEORY = "03_theory/20_properties"
+SOURCES = "05_sources/20_properties"
+METHODS = "07_methods/20_properties"
+TRAINING = "08_training/20_properties"
+ANALYSIS = "09_analysis/20_properties"
+
+METRICS = "02_algorithm/02_metrics"
+FIGURES = (
+    Mutant(
+        "the worst group is the best one",
+        "algorithm.metrics",
+        "int(np.nanargmin(self.accuracy))",
+        "int(np.nanargmax(self.accuracy))",
+        (METRICS, ALGORITHM),
+    ),
+    Mutant(
+        "the adjusted average leaves out groups with one training example",
+        "algorithm.metrics",
+        "used = weights != 0",
+        "used = weights != 1",
+        (METRICS, ALGORITHM),
+    ),
+    Mutant(
+        "the mean of groups counts an empty group as 0",
+        "algorithm.metrics",
+        "float(accuracy[counts.total > 0].mean())",
+        "float(np.nan_to_num(accuracy).mean())",
+        (METRICS, ALGORITHM),
+    ),
+    Mutant(
+        "the interval for the worst group forgets that it is a minimum",
+        "algorithm.metrics",
+        "tail, tail / seen.sum())",
+        "tail, tail)",
+        (METRICS, ALGORITHM),
+    ),
+    Mutant(
+        "right predictions are counted once for each group of an example",
+        "algorithm.metrics",
+        "n_correct=int(hit.sum())",
+        "n_correct=int(group_sum(hit, groups).sum())",
+        (METRICS, ALGORITHM),
+    ),
+)
+STATISTICS = (
+    Mutant(
+        "Wilson's interval is too wide for small groups",
+        "core.statistics",
+        "z**2 / (4 * n**2)",
+        "z**2 / (4 * n)",
+        ("01_core/03_statistics", CORE),
+    ),
+    Mutant(
+        "the exact upper bound takes the tail of the lower one",
+        "core.statistics",
+        "1 - tail_upper)",
+        "1 - tail_lower)",
+        ("01_core/03_statistics", CORE, METRICS),
+    ),
+    Mutant(
+        "Holm's correction is Bonferroni's",
+        "core.statistics",
+        "(len(order) - rank) * p[i]",
+        "len(order) * p[i]",
+        ("01_core/03_statistics", CORE),
+    ),
+    Mutant(
+        "a paired test is one-sided",
+        "analysis.paired",
+        "float(stats.ttest_1samp(values, 0).pvalue)",
+        "float(stats.ttest_1samp(values, 0).pvalue / 2)",
+        ("09_analysis/05_paired", ANALYSIS),
+    ),
+    Mutant(
+        "the best method is named by the test set",
+        "analysis.paired",
+        'return over_seeds(result, "val_worst_group").mean,',
+        'return over_seeds(result, "worst_group").mean,',
+        ("09_analysis/05_paired", ANALYSIS),
+    ),
+    Mutant(
+        "a share in percent is cut off, not rounded",
+        "core.tables",
+        "return fixed(100 * value, places, sign) + mark",
+        "return fixed(100 * value - 0.5 * 10**-places, places, sign) + mark",
+        ("01_core/06_tables", CORE),
+    ),
+)
+GROUPS = (
+    Mutant(
+        "a balanced subset of groups of which one is empty is empty",
+        "algorithm.groups",
+        "max(counts[counts > 0].min(), cap or 0)",
+        "max(counts.min(), cap or 0)",
+        ("02_algorithm/01_groups", ALGORITHM),
+    ),
+    Mutant(
+        "the smallest group of a class is no minority",
+        "algorithm.groups",
+        "by_class.argmax(1)",
+        "by_class.argmin(1)",
+        ("02_algorithm/01_groups", ALGORITHM),
+    ),
+    Mutant(
+        "an unknown value of an attribute passes for a known one",
+        "algorithm.groups",
+        "if unknown.any():",
+        "if unknown.all():",
+        ("02_algorithm/01_groups", ALGORITHM),
+    ),
+)
+EXPANSION = (
+    Mutant(
+        "expansions take one group after another, not in turns",
+        "algorithm.expansion",
+        "rank[near] * n_groups + turn[ids[near]]",
+        "turn[ids[near]] * limit + rank[near]",
+        ("02_algorithm/03_expansion", ALGORITHM),
+    ),
+    Mutant(
+        "the warm-up lasts an epoch longer",
+        "algorithm.expansion",
+        "if end is None or epoch < end:",
+        "if end is None or epoch <= end:",
+        ("02_algorithm/03_expansion", ALGORITHM),
+    ),
+    Mutant(
+        "what is left for a last, smaller expansion is never used",
+        "algorithm.expansion",
+        "[schedule.expand_by] * full + [rest] * (rest > 0)",
+        "[schedule.expand_by] * full",
+        ("02_algorithm/03_expansion", ALGORITHM),
+    ),
+    Mutant(
+        "a sampler gives every epoch in the same order",
+        "algorithm.sampler",
+        "default_rng([self.plan.seed, self.epoch])",
+        "default_rng([self.plan.seed, self.stage])",
+        ("02_algorithm/04_sampler", ALGORITHM),
+    ),
+    Mutant(
+        "a resumed sampler begins its epoch anew",
+        "algorithm.sampler",
+        "for i in range(self.taken, len(order)):",
+        "for i in range(len(order)):",
+        ("02_algorithm/04_sampler", ALGORITHM),
+    ),
+    Mutant(
+        "a long stage ends as soon as a short one",
+        "algorithm.pacing",
+        "max(pace.rounds, whole, pace.waits * took)",
+        "max(pace.rounds, whole)",
+        ("02_algorithm/05_pacing", ALGORITHM),
+    ),
+    Mutant(
+        "training ends one stage too late",
+        "algorithm.pacing",
+        "if failed >= pace.tries:",
+        "if failed > pace.tries:",
+        ("02_algorithm/05_pacing", ALGORITHM),
+    ),
+)
+LOSSES = (
+    Mutant(
+        "GroupDRO favours the groups with low losses",
+        "methods.group_dro",
+        "self.q * torch.exp(self.eta",
+        "self.q * torch.exp(-self.eta",
+        ("07_methods/04_group_dro", METHODS),
+    ),
+    Mutant(
+        "GroupDRO adjusts by the size, not by its root",
+        "methods.group_dro",
+        "counts.clamp_min(1).sqrt()",
+        "counts.clamp_min(1)",
+        ("07_methods/04_group_dro", METHODS),
+    ),
+    Mutant(
+        "weights of groups count the empty ones",
+        "methods.base",
+        "there.sum() * groups.counts",
+        "groups.n_groups * groups.counts",
+        ("07_methods/01_base", "07_methods/03_reweighting", METHODS),
+    ),
+    Mutant(
+        "JTT shows mistakes once too often",
+        "methods.jtt",
+        'self.upweight - (self.copies == "paper")',
+        "self.upweight",
+        ("07_methods/07_jtt", METHODS),
+    ),
+    Mutant(
+        "LfF weighs what the biased network gets right",
+        "methods.lff",
+        "return now[0] / (now[0] + now[1])",
+        "return now[1] / (now[0] + now[1])",
+        ("07_methods/08_lff", METHODS),
+    ),
+    Mutant(
+        "EIIL's derivative has a wrong sign",
+        "methods.eiil",
+        ".sum(1) - z[np.arange(len(z)), y]",
+        ".sum(1) + z[np.arange(len(z)), y]",
+        ("07_methods/09_eiil", METHODS),
+    ),
+    Mutant(
+        "DFR's new last layer shifts the wrong way",
+        "methods.dfr",
+        "bias - weight @ (mean / scale)",
+        "bias + weight @ (mean / scale)",
+        ("07_methods/10_dfr", METHODS),
+    ),
+)
+TRAINED = (
+    Mutant(
+        "of equal epochs the later one is chosen",
+        "training.selection",
+        "group_mean(at_most, total) <= best_mean",
+        "group_mean(at_most, total) < best_mean",
+        ("08_training/01_selection", TRAINING),
+    ),
+    Mutant(
+        "an epoch loses only where every group does worse",
+        "training.selection",
+        "if (margin < 0).any():",
+        "if (margin < 0).all():",
+        ("08_training/01_selection", TRAINING),
+    ),
+    Mutant(
+        "a resumed run has other random numbers",
+        "training.run",
+        'torch.set_rng_state(state["cpu"])',
+        "torch.get_rng_state()",
+        ("08_training/05_run", TRAINING),
+    ),
+    Mutant(
+        "a resumed run has forgotten its momentum",
+        "training.run",
+        'self.optimiser.load_state_dict(state["optimiser"])',
+        "self.optimiser.state.clear()",
+        ("08_training/05_run", TRAINING),
+    ),
+    Mutant(
+        "a damaged checkpoint is read",
+        "training.checkpoints",
+        'if head.get("checksum") != str(',
+        'if head.get("checksum") is None and str(',
+        ("08_training/02_checkpoints", TRAINING),
+    ),
+    Mutant(
+        "a batch that is not full counts as full",
+        "training.run",
+        "self.seen += len(rows)",
+        "self.seen += self.settings.batch_size",
+        ("08_training/05_run", TRAINING),
+    ),
+    Mutant(
+        "the learning rate ignores what the method says",
+        "training.run",
+        "self.settings.lr * self.method.lr_factor(self.epoch) *",
+        "self.settings.lr *",
+        ("08_training/05_run", TRAINING, "08_training/06_loop"),
+    ),
+)
+DATA = (
+    Mutant(
+        "a split is not divided alike within groups",
+        "sources.data",
+        "+ 0.5) / groups.counts[groups.ids]",
+        "+ 0.5) / len(groups)",
+        ("05_sources/02_data", SOURCES),
+    ),
+    Mutant(
+        "columns are scaled by the test rows too",
+        "sources.inputs",
+        "x[train].std(0, dtype=np.float64)",
+        "x.std(0, dtype=np.float64)",
+        ("05_sources/08_inputs", SOURCES),
+    ),
+    Mutant(
+        "a category that training lacks passes for another",
+        "sources.inputs",
+        "(at[:, None] == np.arange(len(values))) & known[:, None]",
+        "at[:, None] == np.arange(len(values))",
+        ("05_sources/08_inputs", SOURCES),
+    ),
+)
+CLAIMS = (
+    Mutant(
+        "the gradient of the fast network has another factor",
+        "theory.network",
+        "G *= -3",
+        "G *= -2",
+        ("03_theory/02_network", THEORY),
+    ),
+    Mutant(
+        "the lower bound on a learning time is not below it",
+        "theory.learning_times",
+        "return (1 / z0 - 1 / v) / M,",
+        "return (1 / z0 - 1 / v) / m,",
+        ("03_theory/04_learning_times", THEORY),
+    ),
+)
+MUTANTS = (*FIGURES, *STATISTICS, *GROUPS, *EXPANSION, *LOSSES, *TRAINED, *DATA, *CLAIMS)
+
+
+# ---- putting a fault in -----------------------------------------------------------------------
+
+
+def replaced(text: str, mutant: Mutant, where: str) -> str:
+    """A text with the fault in it. Ends the program unless what it replaces is there exactly once."""
+    times = text.count(mutant.old)
+    if times != 1:
+        raise SystemExit(f"{mutant.name!r}: {mutant.old!r} is {times} times in {where}; it must be once.")
+    return text.replace(mutant.old, mutant.new)
+
+
+def places(root: Path, mutant: Mutant) -> tuple[Path, Path]:
+    """The module and the notebook that it is exported from."""
+    module = root / LIB / (mutant.module.replace(".", "/") + ".py")
+    return module, root / NBS / exporting_notebooks()[mutant.module]
+
+
+def faulty_cells(notebook: dict, mutant: Mutant) -> dict:
+    """A notebook with the fault in the cell that exports the code."""
+    exporting = [c for c in notebook["cells"] if "".join(c["source"]).lstrip().startswith("#| export")]
+    with_it = [cell for cell in exporting if mutant.old in "".join(cell["source"])]
+    if len(with_it) != 1:
+        raise SystemExit(f"{mutant.name!r}: {len(with_it)} cells have {mutant.old!r}; it must be one.")
+    source = replaced("".join(with_it[0]["source"]), mutant, "the cell")
+    with_it[0]["source"] = source.splitlines(keepends=True)
+    return notebook
+
+
+def faulty(root: Path, mutant: Mutant) -> dict[Path, str]:
+    """The new text of the module and of the notebook."""
+    module, notebook = places(root, mutant)
+    cells = faulty_cells(json.loads(notebook.read_text(encoding="utf-8")), mutant)
+    return {
+        module: replaced(module.read_text(encoding="utf-8"), mutant, mutant.module),
+        notebook: json.dumps(cells, indent=1, ensure_ascii=False),
+    }
+
+
+# ---- running the notebooks --------------------------------------------------------------------
+
+
+def copied_tree(folder: Path) -> Path:
+    """A copy of the working tree without its history."""
+    without = shutil.ignore_patterns(".git", "__pycache__", ".venv", ".ipynb_checkpoints", "runs", "_docs")
+    return Path(shutil.copytree(ROOT, folder / "copy", ignore=without))
+
+
+def run_page(root: Path, page: str) -> dict:
+    """Run a notebook of the copy; whether it passed, and the cell that failed."""
+    path, report = root / NBS / f"{page}.ipynb", root / "report.json"
+    report.unlink(missing_ok=True)
+    command = [sys.executable, str(root / "tools" / "check.py"), "--run-notebook", str(path), str(report)]
+    env = {name: value for name, value in os.environ.items() if name not in ("IN_TEST", "PDE_DATA")}
+    env = {**env, **QUIET, "PYTHONPATH": str(root)}
+    try:
+        done = subprocess.run(command, cwd=root, env=env, capture_output=True, text=True, timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        return dict(passed=False, cell="", said=f"it did not end within {SECONDS} s")
+    if not report.exists():
+        return dict(passed=False, cell="", said=f"the process ended with status {done.returncode}")
+    found = json.loads(report.read_text(encoding="utf-8"))
+    return dict(passed=found["passed"], cell=cell_id(path, found["cell"]), said=last_line(done.stderr))
+
+
+def cell_id(path: Path, source: str) -> str:
+    """The id of the cell with this source; '' where there is none."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    wanted = source.strip()
+    return next((c["id"] for c in cells if wanted and wanted in "".join(c["source"])), "")
+
+
+def last_line(text: str) -> str:
+    """What a traceback ends with, on one line."""
+    lines = [line.strip() for line in text.splitlines() if "Error" in line]
+    return lines[-1][:160] if lines else ""
+
+
+def tried(root: Path, mutant: Mutant) -> dict:
+    """Try a fault on its notebooks, one after the other, until one notices; the copy is whole afterwards."""
+    began, new = time.monotonic(), faulty(root, mutant)
+    before = {path: path.read_text(encoding="utf-8") for path in new}
+    caught = dict(page="", cell="", said="")
+    try:
+        for path, text in new.items():
+            path.write_text(text, encoding="utf-8")
+        for page in mutant.pages:
+            found = run_page(root, page)
+            if not found["passed"]:
+                caught = dict(page=page, cell=found["cell"], said=found["said"])
+                break
+    finally:
+        for path, text in before.items():
+            path.write_text(text, encoding="utf-8")
+    return dict(caught=bool(caught["page"]), **caught, seconds=round(time.monotonic() - began, 1))
+
+
+# ---- the record -------------------------------------------------------------------------------
+
+
+def digest(mutant: Mutant) -> str:
+    """Of the fault, its module, and the code of its notebooks."""
+    texts = [repr(mutant), places(ROOT, mutant)[0].read_text(encoding="utf-8")]
+    for page in mutant.pages:
+        cells = json.loads((ROOT / NBS / f"{page}.ipynb").read_text(encoding="utf-8"))["cells"]
+        texts += ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+
+
+def earlier(path: Path) -> dict[str, dict]:
+    """The lines of a record that is there, by the name of the fault."""
+    if not path.exists():
+        return {}
+    return {line["name"]: line for line in json.loads(path.read_text(encoding="utf-8"))["mutants"]}
+
+
+def write_lines(path: Path, lines: dict[str, dict]):
+    """Write the record, in the order of the faults."""
+    sys.path.insert(0, str(ROOT))
+    from pde_nb.core.files import write_json
+
+    known = [lines[mutant.name] for mutant in MUTANTS if mutant.name in lines]
+    write_json(path, dict(command="python tools/mutants.py", mutants=known))
+
+
+def stamp() -> dict:
+    """Date and source revision."""
+    sys.path.insert(0, str(ROOT))
+    from pde_nb.core.files import surroundings
+
+    today = datetime.now(timezone.utc).date().isoformat()
+    return dict(date=today, revision=surroundings()["revision"])
+
+
+def check_sound(root: Path, mutants: list[Mutant]):
+    """End the program where a notebook fails without any fault: it could not tell one."""
+    for page in dict.fromkeys(page for mutant in mutants for page in mutant.pages):
+        found = run_page(root, page)
+        if not found["passed"]:
+            raise SystemExit(f"{page} fails without any fault (cell {found['cell']}): {found['said']}")
+    print("all notebooks pass without a fault", flush=True)
+
+
+def try_all(mutants: list[Mutant], path: Path, lines: dict[str, dict]):
+    """Try some faults, and write each into the record as soon as it is known."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = copied_tree(Path(folder))
+        for mutant in mutants:
+            faulty(root, mutant)  # every one must fit before the first is tried
+        check_sound(root, mutants)
+        for mutant in mutants:
+            what = dict(name=mutant.name, module=mutant.module, old=mutant.old, new=mutant.new)
+            lines[mutant.name] = dict(**what, **tried(root, mutant), digest=digest(mutant), **stamp())
+            write_lines(path, lines)
+            print(line_text(lines[mutant.name]), flush=True)
+
+
+def line_text(line: dict) -> str:
+    """One fault in a line."""
+    where = f"caught by {line['page']}, cell {line['cell']}" if line["caught"] else "NOT CAUGHT"
+    return f"{line['name']} ({line['module']}): {where}, {line['seconds']:.0f} s"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("names", nargs="*", help="parts of the names of faults, or of modules; default all")
+    parser.add_argument("--again", action="store_true", help="also those that are in the record")
+    parser.add_argument("--record", type=Path, default=RECORD, help="default results/mutants.json")
+    parser.add_argument("--list", action="store_true", help="say what there is")
+    options = parser.parse_args()
+    named = [m for m in MUTANTS if not options.names or any(n in m.name + m.module for n in options.names)]
+    if options.list:
+        print("\n".join(f"{m.module}: {m.name}" for m in named))
+        return 0
+    lines = earlier(options.record)
+    known = {} if options.again else {name: line["digest"] for name, line in lines.items()}
+    left = [mutant for mutant in named if known.get(mutant.name) != digest(mutant)]
+    if left:
+        try_all(left, options.record, lines)
+    found = [lines[mutant.name] for mutant in named]
+    escaped = [line["name"] for line in found if not line["caught"]]
+    print(f"{len(found) - len(escaped)} of {len(found)} caught; not caught: {escaped or 'none'}")
+    return int(len(escaped) > MAY_ESCAPE)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
