@@ -44,8 +44,9 @@ BASE_MODULES = (
         "core.paper",
     ),
     *("algorithm.groups", "algorithm.metrics", "algorithm.expansion", "algorithm.pacing"),
-    *("theory.data_model", "theory.network", "theory.dynamics", "theory.learning_times", "theory.experiment"),
-    *("theory.experiment_table", "theory.claims", "theory.phase_plane", "theory.phase"),
+    *("theory.data_model", "theory.network", "theory.dynamics", "theory.noise_bounds"),
+    *("theory.learning_times", "theory.warmup_times", "theory.experiment", "theory.experiment_table"),
+    *("theory.phase_plane", "theory.phase", "theory.phase_record", "proofs.early_stage", "proofs.claims"),
     *("sources.examples", "sources.data", "sources.tables", "sources.published", "sources.hubs"),
     *("sources.download", "sources.archives", "sources.published_check", "sources.published_fetch"),
     *("training.selection", "cli.shell", "cli.data"),
@@ -406,12 +407,12 @@ CLAIMS_REMEDY = f"run `pde_theory --json {CLAIMS_RECORD}`, and the notebooks tha
 CLAIMS_NOW = """
 import json, sys
 from pde_nb.cli.theory import claims_digest
-from pde_nb.theory.claims import CLAIMS, check_claim, show_claim
+from pde_nb.proofs.claims import LABELS, check_claim, show_claim
 record = json.load(open(sys.argv[1], encoding='utf-8'))
-quick = [claim['label'] for claim in record['claims'] if claim['seconds'] <= 1 and claim['label'] in CLAIMS]
+quick = [claim['label'] for claim in record['claims'] if claim['seconds'] <= 1 and claim['label'] in LABELS]
 shown = [show_claim(claim) for claim in record['claims']]
 found = [check_claim(label) for label in quick]
-print(json.dumps(dict(digest=claims_digest(), labels=list(CLAIMS), shown=shown, quick=found)))
+print(json.dumps(dict(digest=claims_digest(), labels=LABELS, shown=shown, quick=found)))
 """
 
 

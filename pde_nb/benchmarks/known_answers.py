@@ -23,8 +23,8 @@ from ..sources.data import Data, from_arrays
 from ..sources.published import read_waterbirds
 from ..sources.tables import from_table
 from ..theory.data_model import dense_patches
-from ..theory.phase import plane_of
 from ..theory.phase_plane import cell_sample
+from ..theory.phase_record import plane_of
 from ..training.fit import robust_fit
 from ..training.record import RunRecord
 

@@ -295,11 +295,14 @@ def printed_gradient(W, sample: Sample, coefficient: float = 3) -> np.ndarray:
     return -coefficient / len(y) * (core + noise + spurious)
 
 
-def complex_step(W, sample: Sample, direction, h: float = 1e-30) -> float:
-    """Derivative of the loss along a direction, from the definition of the loss alone:
-    the imaginary part of L(W + ih·direction), divided by h."""
+def complex_step(W, sample: Sample, direction, h: float = 1e-30, logistic: bool = True) -> float:
+    """Derivative of the logistic (or exponential) loss along a direction, from the definition of the loss
+    alone: the imaginary part of L(W + ih·direction), divided by h."""
     z = dense_patches(sample) @ (W + 1j * h * direction).T
-    return float(np.log1p(np.exp(-sample.y * (z**3).sum((1, 2)))).mean().imag / h)
+    loss = np.exp(-sample.y * (z**3).sum((1, 2)))
+    if logistic:
+        loss = np.log1p(loss)
+    return float(loss.mean().imag / h)
 
 
 def norm_error(got, want) -> float:

@@ -15,8 +15,9 @@ from matplotlib.figure import Figure
 from ..core.style import COLOURS, new_figure
 from .data_model import DataModel, Sample, draw_sample, embed_2d
 from .dynamics import boundary
-from .phase import plane_of, recoverable_share
+from .phase import recoverable_share
 from .phase_plane import Plane, corner
+from .phase_record import plane_of
 
 # %% ../../nbs/03_theory/13_pictures.ipynb #c048deec
 def draw_curve(

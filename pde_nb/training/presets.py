@@ -96,6 +96,20 @@ WATERBIRDS = [
     ),
 ]
 
+# %% ../../nbs/08_training/08_presets.ipynb #took0001
+def taken_over(method, settings, worst_group, average, of="erm", caveat=ONLY_CONSTANTS, **more) -> Preset:
+    "A method whose figures the paper takes over, with the settings of our ERM or GroupDRO."
+    figures = dict(worst_group=worst_group, average=average)
+    common = dict(variant="paper", source=f"{TAKEN_OVER} {of}", caveat=caveat)
+    return Preset(method=method, settings=settings, **common, **figures, **more)
+
+
+def dfr_code(method, settings, worst_group, average) -> Preset:
+    "DFR as in the code of its authors."
+    figures = dict(worst_group=worst_group, average=average)
+    common = dict(variant="authors", augment=("flip", "crop"), source=KIRICHENKO, caveat=SHIFTED)
+    return Preset(method=method, settings=settings, **common, **figures)
+
 # %% ../../nbs/08_training/08_presets.ipynb #0885021c
 BIRDS_JTT = JTT(300, first_epochs=60, upweight=100)
 AS_JTT_CODE = dict(copies="extra", error_set="during")
@@ -120,22 +134,13 @@ WATERBIRDS_TWO_STAGES = [
         worst_group=0.867,
         average=0.933,
     ),
-    Preset(
-        variant="paper",
-        method=LfF(300),
-        settings=BIRDS_ERM,
-        source=f"{TAKEN_OVER} erm",
-        worst_group=0.780,
-        average=0.912,
-        caveat=ONLY_CONSTANTS,
-    ),
-    Preset(
-        variant="paper",
-        method=EIIL(300, env_lr=1e-3, **BIRDS_ERM_FIRST),
-        settings=BIRDS_DRO,
-        source=f"{TAKEN_OVER} group_dro",
-        worst_group=0.772,
-        average=0.965,
+    taken_over(LfF(300), BIRDS_ERM, 0.780, 0.912),
+    taken_over(
+        EIIL(300, env_lr=1e-3, **BIRDS_ERM_FIRST),
+        BIRDS_DRO,
+        0.772,
+        0.965,
+        of="group_dro",
         caveat=f"{ONLY_CONSTANTS}; {TRAINED_REFERENCE}",
     ),
 ]
@@ -146,44 +151,10 @@ AS_DFR_CODE = dict(halving="random", standardise="fitted", first_keeps="last", t
 AS_DFR_TRAIN_CODE = dict(AS_DFR_CODE, class_weights=CLASS_WEIGHTS, tuning_iterations=20)
 
 WATERBIRDS_DFR = [
-    Preset(
-        variant="paper",
-        method=DFR(300),
-        settings=BIRDS_ERM,
-        source=f"{TAKEN_OVER} erm",
-        worst_group=0.929,
-        average=0.942,
-        caveat=ONLY_CONSTANTS,
-    ),
-    Preset(
-        variant="paper",
-        method=DFRTrain(300),
-        settings=BIRDS_ERM,
-        source=f"{TAKEN_OVER} erm",
-        worst_group=0.902,
-        average=0.970,
-        caveat=ONLY_CONSTANTS,
-    ),
-    Preset(
-        variant="authors",
-        method=DFR(100, **AS_DFR_CODE),
-        settings=BIRDS_DFR,
-        augment=("flip", "crop"),
-        source=KIRICHENKO,
-        worst_group=0.929,
-        average=0.942,
-        caveat=SHIFTED,
-    ),
-    Preset(
-        variant="authors",
-        method=DFRTrain(100, **AS_DFR_TRAIN_CODE),
-        settings=BIRDS_DFR,
-        augment=("flip", "crop"),
-        source=KIRICHENKO,
-        worst_group=0.902,
-        average=0.970,
-        caveat=SHIFTED,
-    ),
+    taken_over(DFR(300), BIRDS_ERM, 0.929, 0.942),
+    taken_over(DFRTrain(300), BIRDS_ERM, 0.902, 0.970),
+    dfr_code(DFR(100, **AS_DFR_CODE), BIRDS_DFR, 0.929, 0.942),
+    dfr_code(DFRTrain(100, **AS_DFR_TRAIN_CODE), BIRDS_DFR, 0.902, 0.970),
 ]
 
 # %% ../../nbs/08_training/08_presets.ipynb #0639e536
@@ -259,25 +230,15 @@ CELEBA_TWO_STAGES = [
         worst_group=0.811,
         average=0.880,
     ),
-    Preset(
-        **FACES,
-        variant="paper",
-        method=LfF(50),
-        settings=FACES_ERM,
-        source=f"{TAKEN_OVER} erm",
-        worst_group=0.772,
-        average=0.851,
-        caveat=ONLY_CONSTANTS,
-    ),
-    Preset(
-        **FACES,
-        variant="paper",
-        method=EIIL(50, env_lr=1e-3, **FACES_ERM_FIRST),
-        settings=FACES_DRO,
-        source=f"{TAKEN_OVER} group_dro",
-        worst_group=0.817,
-        average=0.857,
+    taken_over(LfF(50), FACES_ERM, 0.772, 0.851, **FACES),
+    taken_over(
+        EIIL(50, env_lr=1e-3, **FACES_ERM_FIRST),
+        FACES_DRO,
+        0.817,
+        0.857,
+        of="group_dro",
         caveat=f"{ONLY_CONSTANTS}; {TRAINED_REFERENCE}",
+        **FACES,
     ),
 ]
 
@@ -285,46 +246,10 @@ CELEBA_TWO_STAGES = [
 FACES_DFR = Settings(lr=1e-3, weight_decay=1e-4, batch_size=128)
 
 CELEBA_DFR = [
-    Preset(
-        **FACES,
-        variant="paper",
-        method=DFR(50),
-        settings=FACES_ERM,
-        source=f"{TAKEN_OVER} erm",
-        worst_group=0.883,
-        average=0.913,
-        caveat=ONLY_CONSTANTS,
-    ),
-    Preset(
-        **FACES,
-        variant="paper",
-        method=DFRTrain(50),
-        settings=FACES_ERM,
-        source=f"{TAKEN_OVER} erm",
-        worst_group=0.807,
-        average=0.906,
-        caveat=ONLY_CONSTANTS,
-    ),
-    Preset(
-        variant="authors",
-        method=DFR(50, **AS_DFR_CODE),
-        settings=FACES_DFR,
-        augment=("flip", "crop"),
-        source=KIRICHENKO,
-        worst_group=0.883,
-        average=0.913,
-        caveat=SHIFTED,
-    ),
-    Preset(
-        variant="authors",
-        method=DFRTrain(50, **AS_DFR_TRAIN_CODE),
-        settings=FACES_DFR,
-        augment=("flip", "crop"),
-        source=KIRICHENKO,
-        worst_group=0.807,
-        average=0.906,
-        caveat=SHIFTED,
-    ),
+    taken_over(DFR(50), FACES_ERM, 0.883, 0.913, **FACES),
+    taken_over(DFRTrain(50), FACES_ERM, 0.807, 0.906, **FACES),
+    dfr_code(DFR(50, **AS_DFR_CODE), FACES_DFR, 0.883, 0.913),
+    dfr_code(DFRTrain(50, **AS_DFR_TRAIN_CODE), FACES_DFR, 0.807, 0.906),
 ]
 
 # %% ../../nbs/08_training/08_presets.ipynb #b4aefab4
@@ -417,41 +342,13 @@ CIVILCOMMENTS_JTT = [
 ]
 
 # %% ../../nbs/08_training/08_presets.ipynb #civ00001
-TEXTS_TAKEN = dict(TEXTS, variant="paper", train_by=BY_IDENTITY)
+TEXTS_TAKEN = dict(TEXT_INPUTS, train_by=BY_IDENTITY)
 
 CIVILCOMMENTS_OTHERS = [
-    Preset(
-        **TEXTS_TAKEN,
-        method=LfF(5),
-        source=f"{TAKEN_OVER} erm",
-        worst_group=0.588,
-        average=0.925,
-        caveat=ONLY_CONSTANTS,
-    ),
-    Preset(
-        **TEXTS_TAKEN,
-        method=EIIL(5, env_lr=1e-3),
-        source=f"{TAKEN_OVER} group_dro",
-        worst_group=0.670,
-        average=0.905,
-        caveat=ONLY_CONSTANTS,
-    ),
-    Preset(
-        **TEXTS_TAKEN,
-        method=DFR(5),
-        source=f"{TAKEN_OVER} erm",
-        worst_group=0.701,
-        average=0.872,
-        caveat=ONLY_CONSTANTS,
-    ),
-    Preset(
-        **TEXTS_TAKEN,
-        method=DFRTrain(5),
-        source=f"{TAKEN_OVER} erm",
-        worst_group=0.580,
-        average=0.920,
-        caveat=ONLY_CONSTANTS,
-    ),
+    taken_over(LfF(5), TEXT, 0.588, 0.925, **TEXTS_TAKEN),
+    taken_over(EIIL(5, env_lr=1e-3), TEXT, 0.670, 0.905, of="group_dro", **TEXTS_TAKEN),
+    taken_over(DFR(5), TEXT, 0.701, 0.872, **TEXTS_TAKEN),
+    taken_over(DFRTrain(5), TEXT, 0.580, 0.920, **TEXTS_TAKEN),
 ]
 
 # %% ../../nbs/08_training/08_presets.ipynb #e33487b6
