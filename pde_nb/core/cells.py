@@ -94,13 +94,9 @@ def decimal_mark(
 ) -> str:
     "The decimal mark of a column, '.' or ','; '' where the column does not tell."
     points, commas = (_votes(digits, mark, other) for mark, other in (".,", ",."))
-    if points > commas:
-        return "."
-    if commas > points:
-        return ","
-    if any("," in text for text in digits):
-        return ""
-    return "" if any(text.count(".") > 1 for text in digits) and points else "."
+    if max(points, commas) > 10 * min(points, commas):  # a few that do not fit are cells to correct
+        return "." if points > commas else ","
+    return "" if commas or any("," in text for text in digits) else "."
 
 
 def _votes(digits, mark, other) -> int:
@@ -202,8 +198,12 @@ YES_OR_NO = {
 }
 
 # %% ../../nbs/01_core/12_cells.ipynb #ce000017
-def how_written(text: str, mark: str = ".") -> str:
-    "What keeps a cell from being a plain number: 'a decimal comma', 'the unit 'kg'', …"
+def how_written(
+    text: str,
+    mark: str = ".",  # the decimal mark of the column
+    unit: str = "",  # that the numbers of the column have
+) -> str:
+    "What keeps a cell from being a number as the others are: 'a decimal comma', 'the unit 'kg'', …"
     if says_missing(text, among_numbers=True):
         return "a word for a missing value" if text.strip() else "only blanks"
     if text.strip().lower().lstrip("+-") in ("inf", "infinity"):
@@ -213,6 +213,10 @@ def how_written(text: str, mark: str = ".") -> str:
         return "a date" if date_parts(text) else "no number"
     if found.unit:
         return "a percent sign" if found.unit == "%" else _beside(found.unit)
+    if unit:
+        return f"no {'percent sign' if unit == '%' else unit}"
+    if text.strip().startswith("−"):
+        return "a minus sign of print"
     digits = found.digits
     if any(blank in digits.strip() for blank in _BLANKS + "'’"):
         return "thousands set apart"
@@ -265,12 +269,18 @@ class Distinct:
         "A number per text as one per row; nan for what is missing."
         return np.append(values, np.nan)[self.codes]
 
-    def cells(self, odd, mark: str = ".") -> tuple[int, tuple[Cell, ...]]:
-        "How many cells have a text that `odd` marks, and the first of them."
+    def cells(
+        self,
+        odd,  # (k,) boolean: the texts in question
+        why,  # called with a text: what is wrong with it
+    ) -> tuple[int, tuple[Cell, ...]]:
+        "How many cells have such a text, and the first of them."
         rows = np.flatnonzero(np.append(odd, False)[self.codes])
-        why = {code: how_written(self.texts[code], mark) for code in set(self.codes[rows[:SHOWN]].tolist())}
-        cells = cells_at(rows, lambda row: self.texts[self.codes[row]], lambda row: why[self.codes[row]])
-        return len(rows), cells
+
+        def text(row):
+            return self.texts[self.codes[row]]
+
+        return len(rows), cells_at(rows, text, lambda row: why(text(row)))
 
 
 def distinct(column) -> Distinct | None:
@@ -331,6 +341,7 @@ class Written:
 
     values: Float[np.ndarray, " k"]  # of each different text; nan: none
     mark: str = "."  # the decimal mark
+    unit: str = ""  # that all of them have
     unclear: str = ""  # why they cannot be read
 
 
@@ -350,18 +361,19 @@ def written_numbers(found: Distinct) -> Written:
     digits = [one.digits for one, fit in zip(numerals, fits) if fit]
     mark = decimal_mark(digits)
     if not mark:
-        return Written(np.full(len(fits), np.nan), ".", _why_unclear(digits))
+        return Written(np.full(len(fits), np.nan), unclear=_why_unclear(digits))
     values = [number_of(one.digits, mark) if fit else None for one, fit in zip(numerals, fits)]
-    return Written(np.array([np.nan if v is None else v for v in values], float), mark)
+    as_floats = np.array([np.nan if value is None else value for value in values], float)
+    return Written(as_floats, mark, unit if allowed == {unit} else "")
 
 
 def _why_unclear(digits) -> str:
     "Why a column of such numerals cannot be read."
-    sample = next(text for text in digits if "," in text or text.count(".") > 1)
-    readings = [number_of(sample, mark) for mark in ".,"]
-    if None in readings:
+    if all(_votes(digits, mark, other) for mark, other in (".,", ",.")):
         return "has decimal commas in some cells and decimal points in others"
-    return f"has numbers such as {sample!r}, which may be {readings[0]:g} or {readings[1]:g}"
+    sample = next(text for text in digits if "," in text or text.count(".") > 1)
+    readings = [f"{number_of(sample, mark):g}" for mark in ".,"]
+    return f"has numbers such as {sample!r}, which may be {' or '.join(readings)}"
 
 # %% ../../nbs/01_core/12_cells.ipynb #ex000002
 def cells_of(

@@ -13,7 +13,17 @@ import numpy as np
 from jaxtyping import Shaped
 
 from ..core.arguments import did_you_mean
-from ..core.cells import NO_VALUE, SHOWN, Cell, Origin, counted, distinct, listed, says_missing
+from pde_nb.core.cells import (
+    NO_VALUE,
+    SHOWN,
+    Cell,
+    Distinct,
+    Origin,
+    counted,
+    distinct,
+    listed,
+    says_missing,
+)
 from ..core.statistics import far_rows
 from pde_nb.sources.columns import (
     ColumnReading,
@@ -25,6 +35,7 @@ from pde_nb.sources.columns import (
     readings_table,
     refuse_cells,
     refuse_column,
+    twins,
 )
 from .data import Data, make_data, split_codes
 from pde_nb.sources.examples import (
@@ -77,7 +88,7 @@ class Opening:
             self.rows[name] = without_values(name, "left out", "asked for")
             return None
         reading = read_column(column, str(name), asked)
-        why = reading.identity
+        why = "" if reading.written else reading.identity
         if reading.kind == "empty":
             why = "no values"
         if why and not named and not asked:
@@ -130,11 +141,14 @@ def feature_columns(frame, used, features, opening: Opening, notes: list[str]) -
             f"{': ' * bool(opening.useless)}{', '.join(opening.useless)}; "
             "add columns, or name a column of text or of pictures with text= or image=."
         )
-    if opening.remarks:
-        more = len(opening.remarks) - TOLD
-        rest = f"; and {more} more, see the table of columns" if more > 0 else ""
-        notes.append("; ".join(opening.remarks[:TOLD]) + rest)
     return Columns(columns)
+
+
+def told(remarks: list[str]) -> list[str]:
+    "One note of the first remarks on columns; none where there are none."
+    more = len(remarks) - TOLD
+    rest = f"; and {more} more, see the table of columns" if more > 0 else ""
+    return ["; ".join(remarks[:TOLD]) + rest] if remarks else []
 
 # %% ../../nbs/05_sources/03_tables.ipynb #tb000008
 def check_names(column, name, role: str, opening: Opening):
@@ -157,27 +171,29 @@ def check_names(column, name, role: str, opening: Opening):
         )
     if asked or is_numbers(column) or column.dtype.kind in "mMc" or hasattr(column.dtype, "categories"):
         return
-    n, cells, what = odd_names(column)
+    found = distinct(column)
+    if found is None:
+        return
+    n, cells, what = odd_names(found, column)
     if n:
         raise ValueError(
-            f"{role} {name!r} has {counted(n, 'value')} that {what}: "
+            f"{role} {name!r} has {what} in {counted(n, 'cell')}: "
             f"{listed(opening.origin, name, cells, n)}; "
             f"correct them or drop their rows, or --as {name}=category (columns={{{name!r}: 'category'}}) "
             "keeps them as names."
         )
+    opening.remarks += [f"{role} {name}: {twin}" for twin in twins(found)]
 
 
-def odd_names(column) -> tuple[int, tuple[Cell, ...], str]:
-    "Values of a label or attribute that seem to be faults: how many, the first, and what is odd."
-    found = distinct(column)
-    if found is None:
-        return 0, (), ""
+def odd_names(found: Distinct, column) -> tuple[int, tuple[Cell, ...], str]:
+    "Values of a label or attribute that seem to be faults: how many, the first, and what they are."
     words = np.array([says_missing(text) for text in found.texts])
     if words.any():
-        return *found.cells(words), "say that there is no value"
-    reading = read_column(column, "")
-    if reading.kind == "number" and reading.n_bad:
-        return reading.n_bad, reading.bad, "are no numbers, as the others are"
+        return *found.cells(words, lambda text: ""), "a word for a missing value"
+    if np.isfinite(found.numbers).any() and np.isnan(found.numbers).any():
+        reading = read_column(column, "")
+        if reading.kind == "number" and reading.n_bad:
+            return reading.n_bad, reading.bad, "numbers, but no number"
     return 0, (), ""
 
 # %% ../../nbs/05_sources/03_tables.ipynb #abd952be
@@ -277,6 +293,7 @@ def from_table(
     else:
         used = [label, *roles["attribute"], "split" if split is None else split]
         inputs = feature_columns(frame, used, roles.get("features"), opening, notes)
+    notes += told(opening.remarks)
     attributes = {str(name): frame[name] for name in roles["attribute"]}
     data = make_data(inputs, frame[label], attributes, splits, label=str(label), notes=notes, **options)
     return replace(data, columns=readings_table(role_rows(frame, roles, splits, data, opening)))
