@@ -19,6 +19,7 @@ from pde_nb.cli.opening import (
     data_options,
     model_options,
     open_asked,
+    say_columns,
     setting_options,
 )
 from .shell import guarded, parse_value
@@ -106,7 +107,7 @@ def run_comparison(args: argparse.Namespace):
     number("budget", args.budget, 0, above=True)
     whole_number("tries", args.tries, 1)
     data = open_asked(args)
-    print(data.describe(), "\n")
+    print(data.describe(), "\n" + say_columns(data))
     comparison = compare(
         data,
         Path(args.out or f"runs/compare-{data.name}"),

@@ -15,13 +15,13 @@ import numpy as np
 from ..analysis.association import MAX_VALUES
 from ..analysis.diagnosis import diagnose, without_attribute
 from ..analysis.diagnosis_picture import fig_diagnosis
-from .opening import OPENED, open_data, read_arrays, refuse_unused
+from .opening import OPENED, column_options, open_data, read_arrays, refuse_unused, with_kinds
 from .shell import guarded, write_json_to
 from ..core.arguments import did_you_mean
 from ..core.files import writable_folder, write_whole
 from ..sources.data import Data, from_arrays
 from ..sources.published import READERS
-from ..sources.tables import from_folder, from_table, read_table
+from ..sources.tables import from_folder, from_table, read_asked
 
 # %% ../../nbs/12_cli/05_diagnose.ipynb #895f2f2d
 def few_values(
@@ -43,7 +43,7 @@ def open_columns(
 ) -> tuple[Data, dict]:  # and name → (n,) values of the columns that could be an attribute
     "Data without an attribute. Raises `ValueError` as `open_data` does."
     path = Path(data)
-    columns = {k: v for k, v in columns.items() if v is not None}
+    columns = with_kinds({k: v for k, v in columns.items() if v is not None})
     if path.suffix == ".npz":
         refuse_unused(path.name, root=root, **columns)
         return _open_array_columns(path, label, split or "split")
@@ -58,9 +58,9 @@ def open_columns(
         return _open_folder(path, label, found, columns), found
     if "image" in columns:
         columns["root"] = root or path.parent
-    frame = frame.assign(**{NO_ATTRIBUTE: "-"})
-    name = path.name.partition(".")[0]
-    return without_attribute(from_table(frame, label, NO_ATTRIBUTE, name=name, **columns)), found
+    frame = frame.assign(**{NO_ATTRIBUTE: "all"})
+    columns |= dict(name=path.name.partition(".")[0], file=path)
+    return without_attribute(from_table(frame, label, NO_ATTRIBUTE, **columns)), found
 
 # %% ../../nbs/12_cli/05_diagnose.ipynb #96307576
 NO_ATTRIBUTE = "no attribute"  # a column that stands in for one while the data is opened
@@ -69,7 +69,7 @@ NO_ATTRIBUTE = "no attribute"  # a column that stands in for one while the data 
 def _read_labelled_table(path, label, columns):
     "The table of a file or of a folder of pictures. Raises `ValueError` where it lacks the label."
     file = path / columns.get("metadata", "metadata.csv") if path.is_dir() else path
-    frame = read_table(file, columns.get("text", ()))
+    frame = read_asked(file, columns.get("text", ()), columns.get("columns"))
     if label not in frame:
         raise ValueError(
             f"{path.name} has no column {label!r} for label{did_you_mean(label, frame.columns)}; "
@@ -139,7 +139,7 @@ def _add_data_options(p):
     add("--text", nargs="+", metavar="COLUMN", help="column of text, or two for pairs")
     add("--image", metavar="COLUMN", help="column of picture names")
     add("--features", nargs="+", metavar="COLUMN", help="columns to learn from; default all others")
-    add("--missing", choices=("error", "fill"), help="what to do about missing values; default 'error'")
+    column_options(add)
 
 
 def _add_probe_options(p):

@@ -18,6 +18,7 @@ from pde_nb.cli.opening import (
     model_options,
     open_asked,
     opened_with,
+    say_columns,
     setting_options,
 )
 from .shell import SCREEN, guarded, write_json_to
@@ -161,10 +162,10 @@ def _train(args):
         print(*text, file=screen)
 
     data = open_asked(args)
-    say(data.describe(), "\n")
+    say(data.describe(), "\n" + say_columns(data))
     out = run_folder(args, data)
     keep = dict(out=out, restart=args.restart, checkpoint_every=args.checkpoint_every)
-    keep |= dict(opened=opened_with(args), first=args.first)
+    keep |= dict(opened=opened_with(args, data), first=args.first)
     if args.seeds is None:
         figures = train_one(args, data, keep, say)
     else:

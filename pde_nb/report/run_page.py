@@ -226,7 +226,7 @@ def opening_text(opened: dict | None) -> str | None:
         return None
     parts = []
     for name, value in opened.items():
-        if value:
+        if value and name != "columns":  # what the columns became, a table
             parts.append(f"{name} {' '.join(value) if isinstance(value, list) else value}")
     return ", ".join(parts)
 

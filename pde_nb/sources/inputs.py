@@ -38,9 +38,21 @@ def standardise(
     train: np.ndarray,  # (n,) boolean: the rows that mean and standard deviation are taken from
 ) -> Float[np.ndarray, "n d"]:
     "Columns with mean 0 and standard deviation 1 over the training rows; a constant one is only moved."
+    if x.dtype == np.float64:
+        x = without_overflow(x)
     mean, std = x[train].mean(0, dtype=np.float64), x[train].std(0, dtype=np.float64)
     constant = std <= 1e-7 * np.maximum(1e-30, abs(mean))
-    return ((x - mean) / np.where(constant, 1, std)).astype(np.float32)
+    standard = (x - mean) / np.where(constant, 1, std)
+    largest = np.finfo(np.float32).max  # for a value that training has nothing like
+    return np.clip(standard, -largest, largest, out=standard).astype(np.float32)
+
+
+def without_overflow(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
+    "Numbers whose squares are finite: columns that reach 1e100 are divided by a power of two."
+    reach = np.maximum(x.max(0), -x.min(0))
+    if (reach < 1e100).all():
+        return x
+    return x / np.where(reach < 1e100, 1.0, 2.0**1000)
 
 
 def one_hot(

@@ -20,8 +20,8 @@ from ..algorithm.groups import Overlap
 from ..core.arguments import did_you_mean
 from ..core.files import write_whole
 from .data import SPLITS, Data, make_data, split_codes
-from .examples import Texts, find_pictures, need
-from .tables import check_table_file, read_table, text_column
+from .examples import Texts, check_table_file, find_pictures, need, read_table
+from .tables import text_column
 
 # %% ../../nbs/05_sources/04_published.ipynb #eb6942cb
 PUBLISHED = {  # tab:app-datanum and the papers it cites: examples per group in train, val, test

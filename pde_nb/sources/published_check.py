@@ -21,7 +21,7 @@ from tqdm.auto import tqdm
 from ..core.arguments import did_you_mean
 from ..core.tables import Table
 from .data import SPLITS, split_codes
-from .examples import check_installed, file_sizes, find_pictures
+from .examples import check_installed, file_sizes, find_pictures, read_table
 from pde_nb.sources.published import (
     ALLOWED,
     CUT,
@@ -40,7 +40,6 @@ from pde_nb.sources.published import (
     species,
     unknown_values,
 )
-from .tables import read_table
 
 # %% ../../nbs/05_sources/11_published_check.ipynb #147b6072
 LEVELS = ("error", "warning", "note")
