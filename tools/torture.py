@@ -131,7 +131,7 @@ def main() -> int:
     found = [judged[case] for case in cases]
     print("\n" + "\n".join([*table_lines(found), *failure_lines(found, args.seed)]))
     if args.json:
-        write_json(args.json, record_of(place, found))
+        write_json(args.json, record_of(place, list(judged.values())))
     return int(any(not one.ok for one in found))
 
 

@@ -8,6 +8,7 @@ from torture.commands import Command, all_commands
 from torture.equality import differences, files_of
 from torture.places import Judged, Place, mount, reference, scratch, unmount
 from torture.reading import Answer, broken, last_lines, refusal_fault
+from torture.server import Bounds
 
 KINDS = ("tmpfs", "fsize")  # a small file system, or a limit on the size of each file
 SMALLEST = 8 * 1024  # bytes
@@ -49,8 +50,8 @@ def run_case(place: Place, name: str, kind: str, number: str) -> Judged:
 
 def too_little(place: Place, command: Command, here: Path, kind: str, size: int) -> tuple[str, list[str]]:
     """Verdict and faults of the command that has so many bytes."""
-    largest = size if kind == "fsize" else None
-    answer = Answer.of(place.finish(command.words, here, "log", largest))
+    bounds = Bounds(largest=size if kind == "fsize" else None)
+    answer = Answer.of(place.finish(command.words, here, "log", bounds))
     left = [name for name in files_of(here / "cwd") if HALF_WRITTEN.search(name)]
     faults = [f"{name} was left half-written" for name in left]
     if broken(answer):

@@ -9,8 +9,10 @@ from torture.input_data import (
     RR,
     TABLES,
     VALUES,
+    A,
     Input,
     L,
+    P,
 )
 
 REPORT = "pde_report train-erm/out --no-mistakes"
@@ -153,6 +155,31 @@ READERS = (
 )
 
 
+ERM = "train-erm/out"
+# Files that may not be read, folders that may not be written to, and output that goes nowhere.
+FORBIDDEN = (
+    Input("unreadable-table", L, word="loans.csv", unreadable="loans.csv"),
+    Input("unreadable-arrays", A, word="a.npz", make=make.arrays(), unreadable="a.npz"),
+    Input("unreadable-diagnosed", DG, word="loans.csv", unreadable="loans.csv"),
+    Input("unreadable-picture", P, word="007.png", unreadable="p/007.png"),
+    Input("unreadable-config", f"pde_eval {ERM}", word="config.json", unreadable=f"{ERM}/config.json"),
+    Input("unreadable-record", f"pde_eval {ERM}", word="record.json", unreadable=f"{ERM}/record.json"),
+    Input("unreadable-model", f"pde_eval {ERM}", word="model", unreadable=f"{ERM}/model.safetensors"),
+    Input(
+        "unreadable-ledger", "pde_report train-pde/out", word="ledger", unreadable="train-pde/out/ledger.csv"
+    ),
+    Input("unreadable-result", OTHER_BUDGET, word="erm.json", unreadable="compare/out/erm.json"),
+    Input("unwritable-train", L, word="write", unreadable="."),
+    Input("unwritable-compare", CMP, word="write", unreadable="."),
+    Input("unwritable-reproduce", RR, word="write", unreadable="."),
+    Input("unwritable-json", DG + " --json d.json", word="write", unreadable="."),
+    Input("unwritable-figure", DG + " --figure d.png", word="write", unreadable="."),
+    Input("unwritable-report", f"pde_report {ERM} --out r.html", word="write", unreadable="."),
+    Input("full-output-train", L, word="space|write|print", printed_to="/dev/full"),
+    Input("full-output-diagnose", DG, word="space|write|print", printed_to="/dev/full"),
+    Input("full-output-report", REPORT, word="space|write|print", printed_to="/dev/full"),
+)
+
 # What pde_compare and pde_diagnose are given.
 COMPARISONS = (
     Input("compare-method", CMP.replace("erm", "emr"), word="erm"),
@@ -254,6 +281,7 @@ CASES = (
     *settings(),
     *OPTIONS,
     *READERS,
+    *FORBIDDEN,
     *COMPARISONS,
     *OTHERS,
 )

@@ -29,6 +29,8 @@ class Input:
     make: Callable | None = None
     status: int = 2  # of a refusal
     never: str = ""  # a pattern that must not be printed
+    unreadable: str = ""  # a file that the command, run as nobody, may not read; '.': may not write to
+    printed_to: str = ""  # in place of a file
 
     @property
     def pictures(self) -> bool:

@@ -11,6 +11,7 @@ from torture.input_cases import CASES
 from torture.input_data import Input
 from torture.places import Judged, Place, reference, scratch
 from torture.reading import Answer, broken, last_lines, refusal_fault
+from torture.server import Bounds
 
 RUNS = ("train-erm", "train-pde", "train-jtt", "train-rarely", "compare", "reproduce-runs", "train-seeds")
 
@@ -19,9 +20,15 @@ def run_case(place: Place, name: str) -> Judged:
     """Make the input, give the command, and judge what it says."""
     case, begin = {case.name: case for case in CASES}[name], time.monotonic()
     with scratch() as here:
+        if case.unreadable and os.getuid():
+            return Judged(f"input:{name}", True, "not possible", "only root can be nobody", 0)
         lay_out(place, case, here / "cwd")
+        if case.printed_to:
+            (here / "log").mkdir()
+            os.symlink(case.printed_to, here / "log" / "stdout")
         words = ["" if word == "''" else word for word in case.line.split()]
-        answer = Answer.of(place.finish(words, here))
+        bounds = Bounds(nobody=bool(case.unreadable))
+        answer = Answer.of(place.finish(words, here, "log", bounds))
     verdict, detail = verdict_of(case, answer)
     ok = verdict == case.expect
     seconds = round(time.monotonic() - begin, 1)
@@ -31,7 +38,10 @@ def run_case(place: Place, name: str) -> Judged:
 def lay_out(place: Place, case: Input, folder: Path):
     """Put the material, the runs that a case names, and its own files into a folder."""
     for path in place.material.glob("*.*"):
-        os.symlink(path, folder / path.name)
+        if case.unreadable:
+            shutil.copy(path, folder / path.name)
+        else:
+            os.symlink(path, folder / path.name)
     if case.pictures:
         shutil.copytree(place.material / "birds", folder / "p")
     for run in RUNS:
@@ -40,6 +50,15 @@ def lay_out(place: Place, case: Input, folder: Path):
             shutil.copytree(source, folder / run)
     if case.make:
         case.make(folder)
+    if case.unreadable:
+        forbid(folder, case.unreadable)
+
+
+def forbid(folder: Path, name: str):
+    """Let all read and write below a folder, but not one file; '.': nothing may be written in the folder."""
+    for path in (folder.parent, folder, *folder.rglob("*")):
+        path.chmod(0o777 if path.is_dir() else 0o666)
+    (folder / name).chmod(0o555 if name == "." else 0)
 
 
 def verdict_of(case: Input, answer: Answer) -> tuple[str, str]:

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from torture.commands import Command
-from torture.server import ROOT, Process, finish
+from torture.server import ROOT, Bounds, Process, finish
 
 SHARED_MEMORY = Path("/dev/shm")  # where files cost no disk time
 
@@ -41,6 +41,7 @@ class Place:
     code: str  # digest of what the runs come from: references of other code are not used
     suite: str  # digest of code and suite: judgements of another suite are not used
     seed: int
+    revision: str  # of the checkout, with a + when it has local changes
 
     @property
     def material(self) -> Path:
@@ -62,12 +63,10 @@ class Place:
         """Words of a command with the folders put in."""
         return [word.format(data=self.material, runs=self.runs) if "{" in word else word for word in words]
 
-    def finish(
-        self, words: list[str], folder: Path, name: str = "log", largest: int | None = None
-    ) -> Process:
+    def finish(self, words: list[str], folder: Path, name: str = "log", bounds=Bounds()) -> Process:
         """Run a command to its end in `folder`/cwd; what it prints goes to `folder`/`name`."""
         program, *argv = self.argv(words)
-        return finish(program, argv, folder / "cwd", folder / name, largest)
+        return finish(program, argv, folder / "cwd", folder / name, bounds)
 
 
 def place_at(work: Path, seed: int) -> Place:
@@ -76,19 +75,20 @@ def place_at(work: Path, seed: int) -> Place:
     makers = [suite / f"{name}.py" for name in ("commands", "material", "server")]
     library = sorted((ROOT / "pde_nb").rglob("*.py"))
     code = digest([*library, *makers])
-    return Place(work.resolve(), code, digest([*library, *sorted(suite.glob("*.py"))]), seed)
+    whole = digest([*library, *sorted(suite.glob("*.py"))])
+    return Place(work.resolve(), code, whole, seed, revision())
 
 
 def digest(files: list[Path]) -> str:
-    """A digest of files and of the revision, which records name."""
-    h = hashlib.sha256(revision().encode())
+    """A digest of what files hold."""
+    h = hashlib.sha256()
     for path in files:
         h.update(path.read_bytes())
     return h.hexdigest()[:12]
 
 
 def revision() -> str:
-    """The revision of the checkout, with a + when it has local changes."""
+    """The revision of the checkout; to be asked before `torture.server.prepare`."""
     from pde_nb.core.files import surroundings
 
     return surroundings()["revision"] or "unknown"
@@ -148,13 +148,13 @@ def in_parallel(tasks: list[Callable[[], None]], jobs: int):
                 return
             tasks[i]()
 
-    workers = [context.Process(target=work) for _ in range(min(jobs, len(tasks)))]
+    workers = [context.Process(target=work, daemon=True) for _ in range(min(jobs, len(tasks)))]
     for worker in workers:
         worker.start()
     try:
         for worker in workers:
             worker.join()
-    except KeyboardInterrupt:
+    except BaseException:
         for worker in workers:
             worker.terminate()
         raise

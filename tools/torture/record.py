@@ -1,11 +1,13 @@
 """What a run of the suite came to: a table of its parts, its failures, and the record for the page."""
 
+import re
 import time
 from collections import Counter
 
-from torture.places import Judged, Place, revision
+from torture.places import Judged, Place
 
 KILLS = "kills"
+ABSOLUTE = re.compile(r"(?<![\w.])/(?:[\w.@+-]+/)+")  # the folders of an absolute path
 
 
 def parts_of(found: list[Judged]) -> list[dict]:
@@ -67,10 +69,10 @@ def record_of(place: Place, found: list[Judged]) -> dict:
         for one in found
         if not one.ok
     ]
-    around = surroundings()
+    around = surroundings() | dict(revision=place.revision)
     return dict(
         date=time.strftime("%Y-%m-%d"),
-        revision=revision(),
+        revision=place.revision,
         seed=place.seed,
         surroundings=around,
         parts=parts_of(found),
@@ -94,4 +96,4 @@ def by_command(found: list[Judged]) -> list[dict]:
 
 def without_places(place: Place, text: str) -> str:
     """A text without the names of folders of this machine."""
-    return text.replace(str(place.work), "WORK")[:400]
+    return ABSOLUTE.sub("", text.replace(str(place.material), "DATA"))[:400]

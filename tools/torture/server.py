@@ -1,8 +1,8 @@
 """Commands of the library in processes that need not import it: each is forked from this one.
 
 `prepare` imports everything, on one thread; `start` forks a process that calls a command's function as its
-console script would. The clock that the library reads stands still, so that runs which are equal write
-files that are equal, seconds included.
+console script would. The clock that the library reads stands still, and git is not asked, so that runs
+which are equal write files that are equal, seconds included.
 """
 
 import contextlib
@@ -24,6 +24,15 @@ ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 240  # seconds after which a command hangs
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 SET_PARENT_DEATH_SIGNAL = 1  # of prctl, on Linux
+NOBODY = 65534
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What a process may not do."""
+
+    largest: int | None = None  # bytes that a file may have
+    nobody: bool = False  # whether it runs as a user who may read and write only what all may
 
 
 class StillClock:
@@ -73,11 +82,27 @@ def prepare(warm: list[tuple[str, list[str]]]):
                 status = call(program, argv)
             if status:
                 raise SystemExit(f"torture: {program} {' '.join(argv)} ended with {status}; mend that first.")
-    stop_clocks()
+    stand_still()
 
 
-def stop_clocks():
-    """Let the modules of the library see a clock that stands still."""
+def remember_comments():
+    """Parse the comments of the settings, which stand in the help, once instead of for every command."""
+    from pde_nb.cli import opening
+
+    comments = opening.setting_comments()
+    opening.setting_comments = lambda: comments
+
+
+def no_revision() -> None:
+    """What the library finds out about the revision."""
+
+
+def stand_still():
+    """Let the modules of the library see a clock that stands still, and no revision."""
+    from pde_nb.core import files
+
+    files._revision = no_revision
+    remember_comments()
     for name, module in list(sys.modules.items()):
         if name.startswith("pde_nb") and getattr(module, "time", None) is time:
             module.time = StillClock()
@@ -139,7 +164,8 @@ class Process:
 
     def text(self, name: str) -> str:
         """What it wrote to `stdout` or `stderr`."""
-        return (self.folder / name).read_text(encoding="utf-8", errors="replace")
+        path = self.folder / name
+        return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
 
 def start(
@@ -147,7 +173,7 @@ def start(
     argv: list[str],
     cwd: Path,  # where it runs
     logs: Path,  # folder for stdout and stderr
-    largest: int | None = None,  # bytes that a file may have
+    bounds: Bounds = Bounds(),
 ) -> Process:
     """Fork a process that runs a command."""
     logs.mkdir(parents=True, exist_ok=True)
@@ -158,7 +184,7 @@ def start(
         return Process(pid, logs)
     status = 1
     try:
-        become_command(cwd, logs, largest)
+        become_command(cwd, logs, bounds)
         status = call(program, argv)
         sys.stdout.flush()
         sys.stderr.flush()
@@ -168,7 +194,7 @@ def start(
     os._exit(status)
 
 
-def become_command(cwd: Path, logs: Path, largest: int | None):
+def become_command(cwd: Path, logs: Path, bounds: Bounds):
     """In the new process: a session, signals, standard streams and limits of its own."""
     os.setsid()
     if sys.platform == "linux":
@@ -182,12 +208,15 @@ def become_command(cwd: Path, logs: Path, largest: int | None):
     sys.stdout = open(1, "w", buffering=1, encoding="utf-8", closefd=False)
     sys.stderr = open(2, "w", buffering=1, encoding="utf-8", closefd=False)
     os.chdir(cwd)
-    if largest is not None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
+    if bounds.largest is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (bounds.largest, bounds.largest))
+    if bounds.nobody:
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
 
 
-def finish(program: str, argv: list[str], cwd: Path, logs: Path, largest: int | None = None) -> Process:
+def finish(program: str, argv: list[str], cwd: Path, logs: Path, bounds: Bounds = Bounds()) -> Process:
     """Run a command to its end; status None where it hung."""
-    process = start(program, argv, cwd, logs, largest)
+    process = start(program, argv, cwd, logs, bounds)
     process.status = process.wait()
     return process
