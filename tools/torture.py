@@ -29,7 +29,7 @@ from torture.record import failure_lines, record_of, table_lines  # noqa: E402
 from pde_nb.core.files import write_json  # noqa: E402
 
 PARTS = {"kills": kills, "damage": damage, "disk": disk, "input": inputs}
-FULL = {"kills": 240, "damage": 330, "disk": 132, "input": 1000}  # cases, kills counted singly; all input
+FULL = {"kills": 240, "damage": 330, "disk": 88, "input": 1000}  # cases, kills counted singly; all input
 
 
 def run_case(place: Place, case: str) -> Judged:
@@ -118,7 +118,10 @@ def main() -> int:
     place.runs.mkdir(parents=True, exist_ok=True)
     make_material(place.material)
     loans = place.argv(f"{LOANS} --method jtt --epochs 2 {ALWAYS} --out out".split())
-    server.prepare([("pde_train", loans), ("pde_report", ["out"]), ("pde_eval", ["out"])])
+    look = place.argv(LOANS.split())
+    server.prepare(
+        [("pde_train", loans), ("pde_report", ["out"]), ("pde_eval", ["out"]), ("pde_diagnose", look)]
+    )
     if args.case:
         judged = run_case(place, args.case)
         print(f"{judged.id}: {judged.verdict}, {judged.seconds} s\n{judged.detail}")

@@ -18,6 +18,8 @@ from torture.input_data import (
 REPORT = "pde_report train-erm/out --no-mistakes"
 OTHER_BUDGET = CMP.replace("--out out", "--out compare/out")
 
+WORDS = {"label": "label|class"}  # what a message must have, where that is not the name of the setting
+
 
 def settings() -> list[Input]:
     """Settings of training that are out of range or no numbers."""
@@ -46,7 +48,11 @@ def settings() -> list[Input]:
         "label": ("grant", "split"),
     }
     return [
-        Input(f"train-{name}-{value}".replace(":", "-"), f"{L} --{name} {value}", word=name.split("-")[0])
+        Input(
+            f"train-{name}-{value}".replace(":", "-"),
+            f"{L} --{name} {value}",
+            word=WORDS.get(name, name.split("-")[0]),
+        )
         for name, values in wrong.items()
         for value in values
     ]
@@ -61,14 +67,14 @@ OPTIONS = (
     Input("train-out-empty", L.replace("--out out", "--out ''"), word="out"),
     Input("train-out-is-file", L.replace("--out out", "--out loans.csv"), word="loans.csv"),
     Input("train-out-of-another", L.replace("--out out", "--out train-pde/out"), word="another run"),
-    Input("train-json-is-folder", L + " --json p", word="p", make=make.made_folder("q")),
+    Input("train-json-is-folder", L + " --json q", word="q", make=make.made_folder("q")),
     Input("train-json-below-file", L + " --json loans.csv/x.json", word="loans.csv"),
     Input("train-resume-nothing", L + " --resume", word="resume"),
     Input("train-seeds-0", L + " --seeds 0", word="seeds"),
     Input("train-seeds-and-seed", L + " --seeds 2 --seed 1", word="seed"),
     Input("train-first-absent", L.replace("erm", "jtt") + " --first nowhere", word="nowhere"),
     Input("train-first-of-erm", L + " --first train-erm/out", word="first"),
-    Input("train-first-unfit", L.replace("erm", "jtt") + " --first train-pde/out", word="first"),
+    Input("train-first-unfit", L.replace("erm", "jtt") + " --first compare/out", word="compare"),
     Input("train-cache-of-table", L + " --cache c", word="cache"),
     Input("train-size-of-table", L + " --size 16", word="size"),
     Input("train-augment-of-table", L + " --augment flip", word="augment"),
@@ -82,7 +88,10 @@ OPTIONS = (
     Input("train-preset-of-table", L + " --preset paper", word="preset"),
     Input("train-preset-unknown", L + " --preset best", word="preset"),
     Input("train-schedule-and-auto", L.replace("erm", "pde") + " --expand-by 3", word="expand-by"),
-    Input("train-warmup-0", L.replace("erm", "pde") + " --schedule fixed --warmup-epochs 0", word="warmup"),
+    Input("train-warmup-0", L.replace("erm", "pde") + " --schedule fixed --warmup-epochs 0", "ok"),
+    Input(
+        "train-warmup-negative", L.replace("erm", "pde") + " --schedule fixed --warmup-epochs -1", word="warm"
+    ),
     Input("train-expand-by-0", L.replace("erm", "pde") + " --schedule fixed --expand-by 0", word="expand"),
     Input("train-setting-of-another", L + " --upweight 3", word="upweight"),
     Input("train-upweight-negative", L.replace("erm", "jtt") + " --upweight -3", word="upweight"),
@@ -168,7 +177,6 @@ FORBIDDEN = (
     Input(
         "unreadable-ledger", "pde_report train-pde/out", word="ledger", unreadable="train-pde/out/ledger.csv"
     ),
-    Input("unreadable-result", OTHER_BUDGET, word="erm.json", unreadable="compare/out/erm.json"),
     Input("unwritable-train", L, word="write", unreadable="."),
     Input("unwritable-compare", CMP, word="write", unreadable="."),
     Input("unwritable-reproduce", RR, word="write", unreadable="."),
@@ -211,8 +219,9 @@ COMPARISONS = (
     Input(
         "diagnose-no-columns",
         "pde_diagnose --data t.csv --label granted",
-        word="attribute|column",
-        make=make.written(
+        "ok",
+        "no attribute could be examined",
+        make.written(
             "t.csv", "granted,x\n" + "".join(f"{'yes' if i % 2 else 'no'},{i / 7}\n" for i in range(99))
         ),
     ),

@@ -7,6 +7,7 @@ which are equal write files that are equal, seconds included.
 
 import contextlib
 import ctypes
+import functools
 import importlib
 import io
 import os
@@ -89,8 +90,8 @@ def remember_comments():
     """Parse the comments of the settings, which stand in the help, once instead of for every command."""
     from pde_nb.cli import opening
 
-    comments = opening.setting_comments()
-    opening.setting_comments = lambda: comments
+    opening.setting_comments = functools.cache(opening.setting_comments)
+    opening.setting_comments()
 
 
 def no_revision() -> None:
