@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
 from torture import damage, disk, inputs, kills, server  # noqa: E402
-from torture.commands import ALWAYS, LOANS  # noqa: E402
+from torture.commands import ALWAYS, LOANS, Command, all_commands  # noqa: E402
 from torture.material import make_material  # noqa: E402
 from torture.places import Judged, Place, in_parallel, note, noted, place_at, reference  # noqa: E402
 from torture.record import failure_lines, record_of, table_lines  # noqa: E402
@@ -41,32 +41,35 @@ def run_case(place: Place, case: str) -> Judged:
         return Judged(case, False, "not judged", f"{type(e).__name__}: {e}", 0)
 
 
-def planned(place: Place, part: str, count: int | None, only: str) -> list[str]:
-    """The cases of a part by name."""
-    return PARTS[part].plan(place, FULL[part] if count is None else count, only)
+def planned(place: Place, part: str, count: int | None, only: str, jobs: int) -> list[str]:
+    """The cases of a part by name; the uninterrupted runs that they need are made."""
+    n = FULL[part] if count is None else count
+    if part != "damage":
+        cases = PARTS[part].plan(place, n, only)
+        make_references(place, PARTS[part].commands_of(cases), jobs)
+        return cases
+    make_references(place, damage.commands_of(only), jobs)
+    names = [name for name in damage.exhibits() if only in name]
+    in_parallel([lambda name=name: prepare_exhibit(place, name) for name in names], jobs)
+    return damage.plan(place, n, only)
 
 
-def make_references(place: Place, parts: list[str], only: str, jobs: int):
+def make_references(place: Place, commands: list[Command], jobs: int):
     """Make the uninterrupted runs that are missing, those that others read first."""
-    commands = {command.name: command for part in parts for command in PARTS[part].commands_of(only)}
-    found = kills.all_commands()
-    first = {name: found[name] for command in commands.values() for name in command.needs}
-    for group in (first, commands):
-        missing = [c for c in group.values() if not (place.runs / c.name / "seconds.json").exists()]
+    found = all_commands()
+    first = {name: found[name] for command in commands for name in command.needs}
+    for group in (first.values(), commands):
+        missing = [c for c in group if not (place.runs / c.name / "seconds.json").exists()]
         if missing:
             print(f"{len(missing)} commands without interruption …", flush=True)
             in_parallel([lambda c=c: reference(place, c) and None for c in missing], jobs)
-    if "damage" in parts:
-        names = [name for name in damage.exhibits() if only in name]
-        tasks = [lambda name=name: prepare_exhibit(place, name) for name in names]
-        in_parallel(tasks, jobs)
 
 
 def prepare_exhibit(place: Place, name: str):
     """Make a folder that will be damaged, and ask its readers once."""
     exhibit = damage.exhibits()[name]
     damage.exhibit_folder(place, exhibit)
-    readers = damage.lines_of(kills.all_commands()[exhibit.command], exhibit)
+    readers = damage.lines_of(all_commands()[exhibit.command], exhibit)
     for reader, words in readers.items():
         damage.wanted_answer(place, exhibit, reader, words)
 
@@ -127,8 +130,9 @@ def main() -> int:
         print(f"{judged.id}: {judged.verdict}, {judged.seconds} s\n{judged.detail}")
         return int(not judged.ok)
     parts = list(PARTS) if args.part == "all" else [args.part]
-    make_references(place, parts, args.only, args.jobs)
-    cases = [case for part in parts for case in planned(place, part, args.count, args.only)]
+    cases = []
+    for part in parts:
+        cases += planned(place, part, args.count, args.only, args.jobs)
     try_cases(place, cases, args.jobs)
     judged = noted(place)
     found = [judged[case] for case in cases]

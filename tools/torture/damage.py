@@ -188,11 +188,12 @@ def kinds_for(name: str) -> list[str]:
 
 
 OTHERS = {"train-erm": "train-resampling", "train-jtt": "train-eiil", "compare": "compare-all"}
+SOURCES = "train-erm", "train-pde", "train-jtt", "compare"
 
 
 def other_file(place: Place, exhibit: Exhibit, name: str) -> Path | None:
     """A file of that name in a run of another kind; None where there is none."""
-    for command in (OTHERS.get(exhibit.command, "train-erm"), "train-pde", "train-jtt", "compare"):
+    for command in (OTHERS.get(exhibit.command, "train-erm"), *SOURCES):
         path = place.runs / command / "cwd" / name
         if command != exhibit.command and path.is_file():
             return path
@@ -274,6 +275,6 @@ def plan(place: Place, count: int, only: str = "") -> list[str]:
 
 
 def commands_of(only: str = "") -> list[Command]:
-    """The commands whose uninterrupted runs the cases need."""
-    names = dict.fromkeys(exhibit.command for name, exhibit in exhibits().items() if only in name)
-    return [all_commands()[name] for name in names]
+    """The commands whose uninterrupted runs the exhibits need, and those whose files are put into them."""
+    names = [exhibit.command for name, exhibit in exhibits().items() if only in name]
+    return [all_commands()[name] for name in dict.fromkeys([*names, *OTHERS.values(), *SOURCES])]

@@ -81,6 +81,6 @@ def plan(place: Place, count: int, only: str = "") -> list[str]:
     return list(dict.fromkeys(cases))[:count]
 
 
-def commands_of(only: str = "") -> list[Command]:
-    """The commands whose uninterrupted runs the cases need."""
-    return [all_commands()[name] for name in COMMANDS if only in name]
+def commands_of(cases: list[str]) -> list[Command]:
+    """The commands whose uninterrupted runs some cases need."""
+    return [all_commands()[name] for name in dict.fromkeys(case.split(":")[1] for case in cases)]

@@ -92,6 +92,8 @@ def plan(place: Place, count: int, only: str = "") -> list[str]:
     return [f"input:{names[i * len(names) // count]}" for i in range(count)]
 
 
-def commands_of(only: str = "") -> list[Command]:
-    """The commands whose uninterrupted runs the cases need."""
-    return [all_commands()[name] for name in RUNS]
+def commands_of(cases: list[str]) -> list[Command]:
+    """The commands whose uninterrupted runs some cases need."""
+    lines = {case.name: case.line for case in CASES}
+    asked = " ".join(lines[case.partition(":")[2]] for case in cases)
+    return [all_commands()[name] for name in RUNS if f"{name}/" in asked]

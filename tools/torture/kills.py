@@ -154,6 +154,6 @@ def plan(place: Place, count: int, only: str = "") -> list[str]:
     return [f"kills:{names[i % len(names)]}:{i // len(names)}" for i in range(rounds) if names]
 
 
-def commands_of(only: str = "") -> list[Command]:
-    """The commands whose uninterrupted runs the cases need."""
-    return [all_commands()[name] for name in case_names(only)]
+def commands_of(cases: list[str]) -> list[Command]:
+    """The commands whose uninterrupted runs some cases need."""
+    return [all_commands()[name] for name in dict.fromkeys(case.split(":")[1] for case in cases)]
