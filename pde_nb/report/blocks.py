@@ -37,7 +37,8 @@ def joined(content) -> Markup:
 
 def escape(value) -> Markup:
     "Text as it stands in HTML, in a tag or between tags."
-    return Markup(html.escape(visible(value, keep="\n")))
+    text = visible(str(value).replace("\r\n", "\n"), keep="\n")
+    return Markup(html.escape(text))
 
 # %% ../../nbs/10_report/01_blocks.ipynb #562a0e59
 def attribute_text(attributes: dict) -> str:
