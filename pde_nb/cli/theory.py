@@ -23,15 +23,9 @@ from ..core.arguments import lookup
 from ..core.files import surroundings, writable_folder, write_json, write_whole
 from ..core.paper import PAPER
 from ..core.seals import write_record
+from ..proofs.claims import LABELS, check_claims, claims_table, errata, show_claim
+from ..proofs.claims_theorem import SHARED
 from ..theory import pictures
-from pde_nb.theory.claims import (
-    CLAIMS,
-    SHARED,
-    check_claims,
-    claims_table,
-    errata,
-    show_claim,
-)
 from ..theory.experiment import CASES, SYNTHETIC_METHODS, SYNTHETIC_PRESETS, synthetic_figures
 from pde_nb.theory.experiment_table import (
     FIGURES,
@@ -41,7 +35,7 @@ from pde_nb.theory.experiment_table import (
     synthetic_table,
     warmup_note,
 )
-from ..theory.phase import phase_table, run_phase
+from ..theory.phase_record import phase_table, run_phase
 
 # %% ../../nbs/12_cli/10_theory.ipynb #21600f23
 def _add_jobs(parser: argparse.ArgumentParser):
@@ -207,18 +201,22 @@ def claims_digest() -> str:
     return hashlib.sha256("\n".join(f"{name}\n{code[name]}" for name in sorted(code)).encode()).hexdigest()
 
 # %% ../../nbs/12_cli/10_theory.ipynb #fe76c99b
-def code_of_claims(module: str = "pde_nb.theory.claims", seen: dict | None = None) -> dict[str, str]:
-    "The source of a module and of those of the theory that it imports, by name, without blanks and comments."
+ROOMS = ("pde_nb.theory", "pde_nb.proofs")
+
+
+def code_of_claims(module: str = "pde_nb.proofs.claims", seen: dict | None = None) -> dict[str, str]:
+    "The source of a module and of those of `ROOMS` that it imports, by name, without blanks and comments."
     seen = {} if seen is None else seen
     text = Path(find_spec(module).origin).read_text(encoding="utf-8")
     lines = [line.strip() for line in text.splitlines()]
     seen[module] = "\n".join(line for line in lines if line and not line.startswith("#"))
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.ImportFrom):
-            name = "." * node.level + (node.module or "")
-            name = resolve_name(name, module.rpartition(".")[0])
-            if name.startswith("pde_nb.theory.") and name not in seen:
-                code_of_claims(name, seen)
+            name = resolve_name("." * node.level + (node.module or ""), module.rpartition(".")[0])
+            modules = [f"{name}.{alias.name}" for alias in node.names] if name in ROOMS else [name]
+            for found in modules:
+                if found.rpartition(".")[0] in ROOMS and found not in seen:
+                    code_of_claims(found, seen)
     return seen
 
 # %% ../../nbs/12_cli/10_theory.ipynb #bbe98e3d
@@ -232,7 +230,7 @@ def theory_parser() -> argparse.ArgumentParser:
         "pde_theory",
         description="Every statement of the paper's theory, checked as printed and as restated: its kind, "
         "verdict and measured margin; then, in full, what is not simply confirmed.",
-        epilog=f"claims: {', '.join(CLAIMS)}. All of them take one to two minutes on two cores.",
+        epilog=f"claims: {', '.join(LABELS)}. All of them take one to two minutes on two cores.",
     )
     a = p.add_argument
     claims = "some of the claims below, each in quotes; default all"
@@ -248,7 +246,7 @@ def _theory(args):
     if args.json:
         writable_folder(Path(args.json).parent)
     start = time.perf_counter()
-    checks = None if args.claims else len(CLAIMS) - sum(len(group) - 1 for group in SHARED)
+    checks = None if args.claims else len(LABELS) - sum(len(group) - 1 for group in SHARED)
     with tqdm(desc="checks", unit="group", total=checks, file=sys.stderr) as bar:
         records = check_claims(args.claims, args.jobs, lambda: bar.update())
     print(f"\n{claims_table(records)}\n")

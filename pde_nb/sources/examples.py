@@ -4,13 +4,16 @@
 
 # %% auto #0
 __all__ = ['BLOCK', 'fingerprint', 'string_array', 'file_sizes', 'Pictures', 'find_pictures', 'Texts', 'Columns', 'Arrays',
-           'make_arrays', 'need', 'check_installed', 'import_torchvision', 'example_table']
+           'make_arrays', 'need', 'check_installed', 'check_table_file', 'read_table', 'import_torchvision',
+           'example_table']
 
 # %% ../../nbs/05_sources/01_examples.ipynb #290ccdf4
+import gzip
 import hashlib
 import os
 import posixpath
 import sys
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +23,8 @@ from pathlib import Path
 
 import numpy as np
 from jaxtyping import Int, Shaped
+
+from ..core.arguments import did_you_mean
 
 # %% ../../nbs/05_sources/01_examples.ipynb #70ebe22e
 def fingerprint(*parts: bytes) -> str:
@@ -204,10 +209,10 @@ def make_arrays(
     "Checked arrays. Raises `ValueError` for another shape, for what is no number and for what is not finite."
     x = x.detach().cpu().numpy() if hasattr(x, "detach") else np.asanyarray(x)
     _check_shape(x)
-    if not (x.ndim == 4 and x.dtype == np.uint8):
-        x = x.astype(np.float32, copy=False)
     if x.dtype.kind == "f":
         _check_finite(x)
+    if not (x.ndim == 4 and x.dtype == np.uint8):
+        x = x.astype(np.float32, copy=False)
     return Arrays(x)
 
 # %% ../../nbs/05_sources/01_examples.ipynb #7163b327
@@ -234,13 +239,17 @@ def _check_shape(x):
 
 
 def _check_finite(x):
-    "Refuse an array with a value that is not a finite number."
+    "Refuse an array with a value that is not a finite number, or too large for float32."
+    largest = np.finfo(np.float32).max
     for number, block in enumerate(_blocks(x)):
-        bad = ~np.isfinite(block).reshape(len(block), -1).all(1)
+        bad = ~(abs(block) <= largest)
         if bad.any():
+            row = int(bad.reshape(len(block), -1).any(1).argmax())
+            value = block[row][bad[row]][0]
+            what = "are larger than float32 can hold" if np.isfinite(value) else "are not finite numbers"
             raise ValueError(
-                "x has values that are not finite numbers, "
-                f"the first in row {number * BLOCK + int(bad.argmax())}; drop those rows or fill them in."
+                f"x has values that {what}, the first, {value:g}, in row {number * BLOCK + row}; "
+                "drop those rows or fill them in."
             )
 
 # %% ../../nbs/05_sources/01_examples.ipynb #8a01df08
@@ -266,6 +275,136 @@ def check_installed(
         raise ImportError(
             f"checking a data set needs {', '.join(missing)}, not installed here; "
             "pip install 'pde_nb[train]' brings all that is needed."
+        )
+
+# %% ../../nbs/05_sources/01_examples.ipynb #df3ef1a2
+def check_table_file(path: Path):
+    "Refuse a file that is missing, empty, a web page, or a placeholder for a large file: a `ValueError`."
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; give the file.")
+    if not path.exists():
+        near = ""
+        if path.parent.is_dir():
+            near = did_you_mean(path.name, [p.name for p in path.parent.iterdir()])
+        raise ValueError(f"there is no file {path}{near}.")
+    with open(path, "rb") as f:
+        head = f.read(256).lstrip(b"\xef\xbb\xbf \r\n\t").lower()
+    if not head:
+        raise ValueError(f"{path} is empty; copy or download it again.")
+    if head.startswith((b"<!doctype", b"<html", b"<?xml", b"<head")):
+        raise ValueError(
+            f"{path} is a web page, not a table; "
+            "the download got an error or log-in page instead of the file."
+        )
+    if head.startswith(b"version https://git-lfs"):
+        raise ValueError(f"{path} is a Git LFS pointer, not the file itself; fetch it with: git lfs pull")
+
+# %% ../../nbs/05_sources/01_examples.ipynb #4bf383f3
+def read_table(
+    path,  # .csv, .tsv or .parquet; .csv and .tsv also packed, as .csv.gz
+    text=(),  # columns to take literally: there 'NA' and 'null' are words, not missing values
+    **options,  # of pandas.read_csv
+):  # a DataFrame with at least one row
+    "A table from a file. Raises `ValueError` for what is no table, has no rows, or names a column twice."
+    path = Path(path)
+    need("pandas", "reading a table")
+    check_table_file(path)
+    kind = _table_kind(path)
+    if kind == "parquet":
+        frame, header = _read_parquet(path), []
+    else:
+        options = {"sep": "\t" if kind == "tsv" else ",", "low_memory": False} | options
+        header, frame = _read_text_table(path, kind, text, options)
+    check_twice(header, path)
+    if kind != "parquet":
+        _check_fields(frame, header, path)
+    if not len(frame):
+        raise ValueError(f"{path} has columns ({', '.join(map(str, frame.columns))}) but no rows.")
+    return frame
+
+
+def _read_text_table(path, kind, text, options) -> tuple:
+    "The names in the first row, and the table, of a .csv or .tsv file."
+    pd = need("pandas", "reading a table")
+    try:
+        header = _read_header(path, options)
+        literal = {name: str for name in text if name in header}
+        return header, pd.read_csv(path, converters=literal, **options)
+    except UnicodeDecodeError as e:
+        raise ValueError(
+            f"{path} is not UTF-8 text ({e.reason} at byte {e.start}); "
+            "save it as UTF-8, or pass the result of pandas.read_csv(…, encoding=…)."
+        ) from e
+    except (EOFError, zlib.error, gzip.BadGzipFile) as e:
+        raise ValueError(
+            f"{path} is damaged or cut short and cannot be unpacked ({e}); copy or download it again."
+        ) from e
+    except (ValueError, OSError) as e:
+        raise ValueError(f"{path} cannot be read as {kind}: {str(e).strip()}") from e
+
+
+def _read_parquet(path):
+    "A table from a .parquet file."
+    pd = need("pandas", "reading a table")
+    try:
+        return pd.read_parquet(path)
+    except ImportError:
+        raise
+    except Exception as e:  # a damaged file may break its reader in any way
+        raise ValueError(
+            f"{path} cannot be read as parquet ({type(e).__name__}: {_first_line(e)}); "
+            "it seems to be damaged or no parquet file: copy or write it again."
+        ) from e
+
+
+def _first_line(error) -> str:
+    return (str(error).strip().splitlines() or [""])[0][:200]
+
+# %% ../../nbs/05_sources/01_examples.ipynb #4e363053
+def _table_kind(path) -> str:
+    "'csv', 'tsv' or 'parquet', by the end of the name."
+    kind = "".join(path.suffixes[-2:]).lower().removesuffix(".gz").rpartition(".")[2]
+    if kind not in ("csv", "tsv", "parquet"):
+        raise ValueError(
+            f"{path} ends in {path.suffix!r}; tables are .csv, .tsv or .parquet. "
+            "Read others with pandas and pass the DataFrame."
+        )
+    return kind
+
+
+def _read_header(path, options) -> list[str]:
+    "The names in the first row; pandas would rename those that are there twice."
+    pd = need("pandas", "reading a table")
+    how = {name: options[name] for name in ("sep", "encoding", "skiprows") if name in options}
+    first = pd.read_csv(path, header=None, nrows=1, dtype=str, **how)
+    return first.iloc[0].dropna().tolist()
+
+
+def check_twice(names, where):
+    "Raises `ValueError` for columns of one name."
+    names = list(names)
+    twice = sorted({str(name) for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(
+            f"{where} has more than one column named {', '.join(map(repr, twice))}; rename all but one."
+        )
+
+
+def _check_fields(frame, header, path):
+    "Refuse rows that have more fields than there are names, and a separator that was not the right one."
+    pd = need("pandas", "reading a table")
+    if not isinstance(frame.index, pd.RangeIndex):
+        raise ValueError(
+            f"the rows of {path} have more fields than its {len(header)} column names; "
+            "name every column, and look for commas at the ends of lines."
+        )
+    if len(header) != 1:
+        return
+    others = [separator for separator in ";\t|" if separator in header[0]]
+    if others:
+        raise ValueError(
+            f"{path} has one column, {header[0]!r}: its separator seems to be {others[0]!r}. "
+            f"Pass the result of pandas.read_csv(…, sep={others[0]!r})."
         )
 
 # %% ../../nbs/05_sources/01_examples.ipynb #1745bdb8
