@@ -99,10 +99,11 @@ def run_comparison(args: argparse.Namespace):
     number("budget", args.budget, 0, above=True)
     whole_number("tries", args.tries, 1)
     data = open_asked(args)
+    args.run_folder = Path(args.out or f"runs/compare-{data.name}")
     print(data.describe(), "\n")
     comparison = compare(
         data,
-        Path(args.out or f"runs/compare-{data.name}"),
+        args.run_folder,
         None if args.methods == ["all"] else args.methods,
         range(args.seeds),
         args.budget,

@@ -6,6 +6,7 @@
 __all__ = ['check_table_file', 'read_table', 'text_column', 'from_table', 'from_folder']
 
 # %% ../../nbs/05_sources/03_tables.ipynb #817fc680
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -63,7 +64,7 @@ def read_table(
             f"{path} is not UTF-8 text ({e.reason} at byte {e.start}); "
             "save it as UTF-8, or pass the result of pandas.read_csv(…, encoding=…)."
         ) from e
-    except (ValueError, OSError) as e:
+    except (ValueError, OSError, EOFError, zlib.error) as e:
         raise ValueError(f"{path} cannot be read as {kind}: {str(e).strip()}") from e
     _check_twice(header, path)
     if kind != "parquet":
