@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from .opening import open_data
-from .shell import NOTHING_LEFT, guarded
+from .shell import guarded
 from ..core.files import writable_folder, write_json
 from ..sources.data import Data
 
@@ -95,7 +95,7 @@ def speed_options(add):  # `add_argument` of a parser
 # %% ../../nbs/12_cli/11_bench.ipynb #5b23d0fa
 def pde_bench(argv=None):
     "Console command: speed ratios against the usual way."
-    guarded(bench_parser(), run_bench, argv, NOTHING_LEFT)
+    guarded(bench_parser(), run_bench, argv)
 
 # %% ../../nbs/12_cli/11_bench.ipynb #bb15f680
 def run_bench(args: argparse.Namespace):

@@ -15,7 +15,7 @@ import numpy as np
 from ..analysis.attention_pictures import Attention
 from ..analysis.mistakes import Mistakes, worst_mistakes
 from .opening import open_again
-from .shell import guarded
+from .shell import OUTPUT_FILES, guarded
 from ..core.arguments import lookup
 from ..core.files import writable_folder, write_whole
 from ..report.attention_blocks import attention_of
@@ -164,10 +164,15 @@ def write_overview(records: list[RunRecord], args: argparse.Namespace):
     print(f"written to {file}")
 
 
+PAGES = (".md", ".html", ".htm")  # how the name of a page ends
+
+
 def report_file(records: list[RunRecord], args: argparse.Namespace) -> Path | None:
     "Where the page goes; None for the terminal. Raises `ValueError` where nothing can be written."
     if not args.out and not args.html:
         return None
+    if args.out and Path(args.out).suffix.lower() not in PAGES:
+        raise ValueError(f"--out {args.out}: name a file that ends in {' or '.join(PAGES)}.")
     folder = Path(".")
     if len(records) == 1 and records[0].folder:
         folder = records[0].folder
@@ -201,7 +206,7 @@ def _report(args):
 
 def pde_report(argv: list[str] | None = None):
     "Console command: a page of one run or of several."
-    guarded(report_parser(), _report, argv)
+    guarded(report_parser(), _report, argv, files=(*OUTPUT_FILES, "out"), folders=())
 
 # %% ../../nbs/12_cli/07_report.ipynb #e95ef0a9
 def check_options(records: list[RunRecord], args: argparse.Namespace):

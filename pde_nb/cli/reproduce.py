@@ -168,6 +168,7 @@ def reproduce_runs(label: str, args, say) -> Path:
     setup = asked_setup(label, args)
     check_label(label, setup)
     out = writable_folder(args.out or f"runs/paper-{setup.data.name}-{Path(setup.model).name}")
+    args.run_folder = out
 
     def overview(record):
         return overview_figure(record, setup, out)

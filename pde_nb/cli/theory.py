@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tqdm.auto import tqdm
 
-from .shell import NOTHING_LEFT, guarded
+from .shell import Exit, guarded
 from ..core.arguments import lookup
 from ..core.files import surroundings, writable_folder, write_json, write_whole
 from ..core.paper import PAPER
@@ -192,7 +192,7 @@ def synthetic_lines(preset, args, records: list[dict], seconds: float) -> list[s
 # %% ../../nbs/12_cli/10_theory.ipynb #a5833f44
 def pde_synthetic(argv=None):
     "Console command: the table of the synthetic experiments over many seeds, figures and a run record."
-    guarded(synthetic_parser(), _synthetic, argv, NOTHING_LEFT)
+    guarded(synthetic_parser(), _synthetic, argv)
 
 # %% ../../nbs/12_cli/10_theory.ipynb #7e5d1e04
 def claims_digest() -> str:
@@ -222,7 +222,7 @@ def code_of_claims(module: str = "pde_nb.proofs.claims", seen: dict | None = Non
 # %% ../../nbs/12_cli/10_theory.ipynb #bbe98e3d
 def pde_theory(argv=None):
     "Console command: check every statement of the paper's theory and print the table of claims."
-    guarded(theory_parser(), _theory, argv, NOTHING_LEFT)
+    guarded(theory_parser(), _theory, argv)
 
 # %% ../../nbs/12_cli/10_theory.ipynb #f008ef35
 def theory_parser() -> argparse.ArgumentParser:
@@ -259,13 +259,13 @@ def _theory(args):
     if args.json:
         record = dict(claims=records, digest=claims_digest(), surroundings=surroundings())
         write_json(args.json, record)
-    if any(r["verdict"] in ("fails", "ours fails") for r in records):
-        raise SystemExit(1)
+    fails = any(r["verdict"] in ("fails", "ours fails") for r in records)
+    return Exit.JUDGED_BAD if fails else Exit.DONE
 
 # %% ../../nbs/12_cli/10_theory.ipynb #3e9d83d8
 def pde_phase(argv=None):
     "Console command: the phase diagram with its full runs, figures and a run record."
-    guarded(phase_parser(), _phase, argv, NOTHING_LEFT)
+    guarded(phase_parser(), _phase, argv)
 
 # %% ../../nbs/12_cli/10_theory.ipynb #ecbe9a7b
 def phase_parser() -> argparse.ArgumentParser:

@@ -22,7 +22,7 @@ from pde_nb.cli.opening import (
     setting_options,
 )
 from .shell import SCREEN, guarded, write_json_to
-from ..core.arguments import whole_number
+from ..core.arguments import number, whole_number
 from ..methods.pde import FIXED, SCHEDULE_FIELDS
 from ..methods.registry import METHODS, find_method, method_names
 from ..sources.data import Data
@@ -161,9 +161,12 @@ def _train(args):
     def say(*text):
         print(*text, file=screen)
 
+    number("--checkpoint-every", args.checkpoint_every, 0)
+    args.run_folder = args.out  # what an interrupt speaks of
     data = open_asked(args)
     say(data.describe(), "\n" + say_columns(data))
     out = run_folder(args, data)
+    args.run_folder = out
     keep = dict(out=out, restart=args.restart, checkpoint_every=args.checkpoint_every)
     keep |= dict(opened=opened_with(args, data), first=args.first)
     if args.seeds is None:
@@ -207,6 +210,6 @@ def pde_train(argv: list[str] | None = None):
     "Console command: train and report."
     try:
         load_asked_method(argv)
-    except ValueError:
+    except Exception:
         pass  # the command itself says what is wrong with that method
     guarded(train_parser(), _train, argv)

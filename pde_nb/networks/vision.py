@@ -13,8 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from ..core.arguments import did_you_mean
+from ..core.network import check_reachable
 from .heads import BODY, HEAD, random_stream, replace_head
-from .weights import SUFFIXES, check_online, check_sum, download, load_weights, read_weights
+from .weights import SUFFIXES, check_sum, download, load_weights, read_weights
 
 # %% ../../nbs/06_networks/04_vision.ipynb #9c665302
 _declared = []  # the declaration lasts as long as this object
@@ -115,7 +116,17 @@ def pretrained_vision_weights(
     name: str,  # of a torchvision model
     weights: str,  # 'pretrained', or what torchvision calls them
 ) -> dict[str, Tensor]:
-    """The tensors of torchvision's weights for a model, from the cache or the network.
+    "The tensors of torchvision's weights for a model. Raises `ValueError` as `pretrained_vision_file` does."
+    path = pretrained_vision_file(name, weights)
+    check_sum(path, path)
+    return read_weights(path)
+
+
+def pretrained_vision_file(
+    name: str,  # of a torchvision model
+    weights: str,  # 'pretrained', or what torchvision calls them
+) -> Path:
+    """The file of torchvision's weights for a model, fetched where it is not here.
 
     Raises `ValueError` where there are none, and where they cannot be had: it says which file belongs where.
     """
@@ -127,7 +138,7 @@ def pretrained_vision_weights(
     path = Path(torch.hub.get_dir(), "checkpoints", entry.url.rpartition("/")[2])
     if not path.exists():
         try:
-            check_online()
+            check_reachable(entry.url)
             download(entry.url, path)
         except OSError as e:
             raise ValueError(
@@ -135,5 +146,4 @@ def pretrained_vision_weights(
                 f"Get {entry.url} elsewhere and place it as {path} (the environment variable TORCH_HOME "
                 "moves that folder), or use weights=FILE or weights='none'."
             ) from e
-    check_sum(path, path)
-    return read_weights(path)
+    return path

@@ -52,11 +52,24 @@ class _Metered:
         return data
 
 # %% ../../nbs/05_sources/10_archives.ipynb #49728fd0
+class _Member(tarfile.TarInfo):
+    "A member of an archive. A header that cannot be read is damage; `tarfile` would take it for the end."
+
+    @classmethod
+    def fromtarfile(cls, tar):
+        try:
+            return super().fromtarfile(tar)
+        except tarfile.EOFHeaderError:  # zeros: the mark of the end
+            raise
+        except tarfile.HeaderError as e:
+            raise MirrorError(f"is a damaged archive ({e} at byte {tar.offset:,})") from e
+
+
 def _tar_members(archive, opener) -> Iterator[tuple]:
     "Name, whether it is a folder, size, and stream of each member of a tar archive."
     with opener(archive, "rb") as raw:
         metered = _Metered(raw)
-        with tarfile.open(fileobj=metered, mode="r|") as tar:
+        with tarfile.open(fileobj=metered, mode="r|", tarinfo=_Member) as tar:
             while (member := tar.next()) is not None:
                 _refuse_special(member)
                 if member.isreg():
@@ -65,8 +78,9 @@ def _tar_members(archive, opener) -> Iterator[tuple]:
                 else:
                     yield member.name, True, 0, None
                 metered.left = HEADER
-            while metered.read(1 << 16):
-                pass  # to the end, where the checksum is
+            while rest := tar.fileobj.read(1 << 16):  # to the end, where the checksum is
+                if rest.strip(b"\0"):
+                    raise MirrorError("is a damaged archive (there is something behind its end)")
 
 
 def _refuse_special(member):

@@ -17,6 +17,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from tqdm import tqdm
 
+from ..core.arguments import whole_number
+from ..core.network import NoNetwork, load_cached
 from pde_nb.sources.batches import (
     DeviceArray,
     PixelSource,
@@ -210,11 +212,17 @@ def _tokenizer_by_name(name):
         if not Path(name).expanduser().is_dir():
             raise ValueError(f"there is no folder {name}; {HOW_TO_SAVE}.")
         name = str(Path(name).expanduser())
+    from huggingface_hub import hf_hub_url
+
     try:
-        return AutoTokenizer.from_pretrained(name)
+        if Path(name).is_dir():
+            return AutoTokenizer.from_pretrained(name, local_files_only=True)
+        url = hf_hub_url(str(name), "tokenizer_config.json")
+        return load_cached(lambda **where: AutoTokenizer.from_pretrained(name, **where), url)
     except Exception as e:
+        reason = str(e) if isinstance(e, NoNetwork) else type(e).__name__
         raise ValueError(
-            f"the tokenizer {name!r} is neither here nor can it be downloaded ({type(e).__name__}); "
+            f"the tokenizer {name!r} is neither here nor can it be downloaded ({reason}); "
             f"check its name, or {HOW_TO_SAVE}."
         ) from e
 
@@ -351,6 +359,8 @@ def _check_settings(inputs, files, pictures, texts):
                     f"{name}={value!r} is for {' and '.join(kinds)}, and the inputs are {kind}; leave it out."
                 )
     size = pictures["size"]
+    if size is not None:
+        whole_number("size", size, 1)
     if kind == "pixels" and size is not None and (size, size) != inputs.x.shape[2:]:
         raise ValueError(
             f"size={size}, and the array holds pictures of {inputs.x.shape[2]} × {inputs.x.shape[3]}; "
@@ -382,7 +392,7 @@ def make_source(
     inputs, kind = data.inputs, data.inputs.kind
     common = dict(device=check_device(device), digest=inputs.digest)
     of_texts = dict(tokenizer=tokenizer, max_tokens=max_tokens)
-    _check_settings(inputs, dict(centre=centre), dict(size=size, augment=augment), of_texts)
+    _check_settings(inputs, dict(centre=centre, cache=cache), dict(size=size, augment=augment), of_texts)
     if kind == "texts":
         how = dict(tokenizer=tokenizer, max_tokens=max_tokens, progress=progress)
         return TokenSource(inputs.first, inputs.second, **how, **common)

@@ -21,7 +21,15 @@ from ..algorithm.groups import make_groups
 from ..core.arguments import did_you_mean, lookup, whole_number
 from ..methods.base import Method, describe
 from ..methods.registry import find_method, method_names
-from ..networks.models import SMALL, check_output, default_model, input_settings, make_model, model_names
+from pde_nb.networks.models import (
+    SMALL,
+    check_output,
+    default_model,
+    fetch_weights,
+    input_settings,
+    make_model,
+    model_names,
+)
 from ..networks.weights import SUFFIXES
 from ..sources.batches import Source
 from ..sources.data import Data
@@ -290,6 +298,8 @@ def build(spec: RunSpec, data: Data, bar: bool = True) -> Run:
         )
     data = regrouped(data, spec.train_by)
     fast = dict(channels_last=spec.settings.channels_last, progress=bar)
+    if isinstance(spec.model, str):
+        fetch_weights(spec.model, data.inputs.kind, spec.weights)  # before pictures are decoded
     source = make_source(data, device=spec.device, **fast, **spec.inputs)
     net = network(spec.model, data, source, spec.weights, spec.seed)
     return Run(net, data, source, spec.method, spec.settings, spec.seed)
