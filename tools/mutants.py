@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -426,23 +427,43 @@ def last_line(text: str) -> str:
     return lines[-1][:160] if lines else ""
 
 
-def tried(root: Path, mutant: Mutant) -> dict:
-    """Try a fault on its notebooks, one after the other, until one notices; the copy is whole afterwards."""
-    began, new = time.monotonic(), faulty(root, mutant)
+@contextmanager
+def put_in(root: Path, mutant: Mutant):
+    """Inside, the copy has the fault; afterwards it is whole."""
+    new = faulty(root, mutant)
     before = {path: path.read_text(encoding="utf-8") for path in new}
-    caught = dict(page="", cell="", said="")
     try:
         for path, text in new.items():
             path.write_text(text, encoding="utf-8")
-        for page in mutant.pages:
-            found = run_page(root, page)
-            if not found["passed"]:
-                caught = dict(page=page, cell=found["cell"], said=found["said"])
-                break
+        yield
     finally:
         for path, text in before.items():
             path.write_text(text, encoding="utf-8")
+
+
+def tried(root: Path, mutant: Mutant, sound: set[str]) -> dict:
+    """Try a fault on its notebooks, one after the other, until one notices; `sound`: those known to pass
+    without it."""
+    began = time.monotonic()
+    caught = dict(page="", cell="", said="")
+    for page in mutant.pages:
+        with put_in(root, mutant):
+            found = run_page(root, page)
+        if not found["passed"]:
+            check_sound(root, page, sound)
+            caught = dict(page=page, cell=found["cell"], said=found["said"])
+            break
     return dict(caught=bool(caught["page"]), **caught, seconds=round(time.monotonic() - began, 1))
+
+
+def check_sound(root: Path, page: str, sound: set[str]):
+    """End the program where a notebook fails without any fault: it could not tell one."""
+    if page in sound:
+        return
+    found = run_page(root, page)
+    if not found["passed"]:
+        raise SystemExit(f"{page} fails without any fault (cell {found['cell']}): {found['said']}")
+    sound.add(page)
 
 
 # ---- the record -------------------------------------------------------------------------------
@@ -482,25 +503,16 @@ def stamp() -> dict:
     return dict(date=today, revision=surroundings()["revision"])
 
 
-def check_sound(root: Path, mutants: list[Mutant]):
-    """End the program where a notebook fails without any fault: it could not tell one."""
-    for page in dict.fromkeys(page for mutant in mutants for page in mutant.pages):
-        found = run_page(root, page)
-        if not found["passed"]:
-            raise SystemExit(f"{page} fails without any fault (cell {found['cell']}): {found['said']}")
-    print("all notebooks pass without a fault", flush=True)
-
-
 def try_all(mutants: list[Mutant], path: Path, lines: dict[str, dict]):
     """Try some faults, and write each into the record as soon as it is known."""
     with tempfile.TemporaryDirectory() as folder:
         root = copied_tree(Path(folder))
         for mutant in mutants:
             faulty(root, mutant)  # every one must fit before the first is tried
-        check_sound(root, mutants)
+        sound = set()
         for mutant in mutants:
             what = dict(name=mutant.name, module=mutant.module, old=mutant.old, new=mutant.new)
-            lines[mutant.name] = dict(**what, **tried(root, mutant), digest=digest(mutant), **stamp())
+            lines[mutant.name] = dict(**what, **tried(root, mutant, sound), digest=digest(mutant), **stamp())
             write_lines(path, lines)
             print(line_text(lines[mutant.name]), flush=True)
 
