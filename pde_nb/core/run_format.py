@@ -13,7 +13,7 @@ from .schema import Document, Fields, Flag, Items, Maybe, Number, Plain, Table, 
 COUNT = Number(0, whole=True)
 SHARE = Number(0, 1)  # accuracies too
 AMOUNT = Number(0)
-METHOD = Fields(dict(name=Text()), dict(first=Plain()))
+METHOD = Fields(dict(name=Text()))  # more under the names of its own settings
 
 SETTINGS = Fields(
     dict(

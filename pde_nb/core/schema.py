@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from .seals import SEAL, read_document, unsealed, write_sealed
+from .seals import read_document, unsealed, write_sealed
 
 # %% ../../nbs/01_core/09_schema.ipynb #sc000007
 @dataclass(frozen=True)
