@@ -124,7 +124,7 @@ def diagnose(
     rng = np.random.default_rng(seed)
     train = data.rows("train")
     rows, weight = probe_rows(data.groups("train"), max_examples, rng)
-    _check_classes(data, data.y[train[rows]])
+    _check_classes(data, data.y[train], data.y[train[rows]])
     x, seen = _probe_inputs(data, train[rows], x, model, weights, inputs or {})
     sample = ProbeSample(rows, weight, x, projected(x))
     return _diagnosis(data, sample, rng, seed=seed, inputs=seen, columns=columns or {}, command=command)
@@ -196,15 +196,23 @@ def _own_features(x, n):
     return x
 
 
-def _check_classes(data, y):
-    "Refuse a class with fewer examples than cross-validation needs."
-    counts = np.bincount(y, minlength=data.n_classes)
+def _check_classes(data, y, probed):
+    "Refuse a class with too few examples for cross-validation, in training or in what the probes see."
     least = 2 * FOLDS
-    if counts.min() < least:
-        name = data.classes[int(counts.argmin())]
+    for labels in (y, probed):
+        counts = np.bincount(labels, minlength=data.n_classes)
+        name, n = data.classes[int(counts.argmin())], int(counts.min())
+        if n >= least:
+            continue
+        if labels is y:
+            raise ValueError(
+                f"the class {name!r} has {n} training examples; nothing can be said with fewer than "
+                f"{least} of each class: add some, or leave that class out."
+            )
         raise ValueError(
-            f"the class {name!r} has {counts.min()} training examples; nothing can be said with fewer than "
-            f"{least} of each class: add some, or leave that class out."
+            f"the probes see {len(probed):,} examples of {data.n_classes:,} classes, {n} of {name!r}; "
+            f"nothing can be said with fewer than {least} of each: raise max_examples (--max-examples), "
+            "or join classes."
         )
 
 # %% ../../nbs/09_analysis/06_diagnosis.ipynb #7f1cbf58

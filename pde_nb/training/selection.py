@@ -60,13 +60,25 @@ def evaluation_order(
     right: Bool[np.ndarray, " n"],  # what was right when each example was last evaluated
 ) -> Int[np.ndarray, " n"]:
     "The examples in the order in which an evaluation takes them: worst group first, errors first."
-    member = memberships(groups)
-    n_right = (member & right[:, None]).sum(0)
-    ones = np.ones(member.shape[1])
-    accuracy = np.divide(n_right, member.sum(0), out=ones, where=member.any(0))
+    n_right = count_rows(groups, np.flatnonzero(right))
+    ones = np.ones(groups.n_groups)
+    accuracy = np.divide(n_right, groups.counts, out=ones, where=groups.counts > 0)
     rank = np.argsort(np.argsort(accuracy, kind="stable"))  # 0 for the worst group
-    first_group = np.where(member, rank, member.shape[1]).min(1)
+    if isinstance(groups, Overlap):
+        first_group = np.where(groups.member, rank, groups.n_groups).min(1)
+    else:
+        first_group = rank[groups.ids]
     return np.lexsort((right, first_group))
+
+
+def count_rows(
+    groups: Groups | Overlap,
+    rows: Int[np.ndarray, " m"],  # positions of examples
+) -> Int[np.ndarray, " groups"]:
+    "How many of these examples are in each group; without a table of examples by groups."
+    if isinstance(groups, Overlap):
+        return groups.member[rows].sum(0)
+    return np.bincount(groups.ids[rows], minlength=groups.n_groups)
 
 # %% ../../nbs/08_training/01_selection.ipynb #91a6191d
 @dataclass(frozen=True, eq=False)
@@ -119,8 +131,7 @@ def evaluate(
 
     Raises `ValueError` when no example belongs to any group.
     """
-    member = memberships(groups)
-    total = member.sum(0)
+    total = groups.counts
     if not total.any():
         raise ValueError(
             "no example of the evaluation set belongs to any group; the worst group has no accuracy."
@@ -133,7 +144,7 @@ def evaluate(
     while at < len(order) and not cannot_win(seen - correct, total, best, ties):
         rows = order[at : at + chunk]
         right[rows] = np.asarray(predict(rows)) == y[rows]
-        correct += (member[rows] & right[rows, None]).sum(0)
-        seen += member[rows].sum(0)
+        correct += count_rows(groups, rows[right[rows]])
+        seen += count_rows(groups, rows)
         at += len(rows)
     return Evaluation(correct, seen, total, right, at)
