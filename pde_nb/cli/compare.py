@@ -22,7 +22,7 @@ from pde_nb.cli.opening import (
     say_columns,
     setting_options,
 )
-from .shell import guarded, parse_value
+from .shell import Exit, guarded, parse_value
 from ..core.arguments import number, whole_number
 from ..core.tables import visible
 from ..methods.registry import method_names, setting_names
@@ -33,7 +33,6 @@ from ..training.settings import Settings
 
 # %% ../../nbs/12_cli/08_compare.ipynb #5b9cff8a
 SETTINGS = tuple(f.name for f in fields(Settings))  # that all methods share
-INCOMPLETE = 1  # exit status
 
 
 def compare_parser() -> argparse.ArgumentParser:
@@ -98,8 +97,8 @@ def pde_compare(argv=None):
     guarded(compare_parser(), run_comparison, argv)
 
 # %% ../../nbs/12_cli/08_compare.ipynb #52a9b492
-def run_comparison(args: argparse.Namespace):
-    """Compare, print the page and write it. Raises `ValueError` for what cannot be used.
+def run_comparison(args: argparse.Namespace) -> Exit:
+    """Compare, print the page and write it; the exit status. Raises `ValueError` for what cannot be used.
 
     The status is 1 where a run failed, or the folder holds runs of another specification: they are listed,
     and not shown."""
@@ -107,10 +106,11 @@ def run_comparison(args: argparse.Namespace):
     number("budget", args.budget, 0, above=True)
     whole_number("tries", args.tries, 1)
     data = open_asked(args)
+    args.run_folder = Path(args.out or f"runs/compare-{data.name}")
     print(data.describe(), "\n" + say_columns(data))
     comparison = compare(
         data,
-        Path(args.out or f"runs/compare-{data.name}"),
+        args.run_folder,
         None if args.methods == ["all"] else args.methods,
         range(args.seeds),
         args.budget,
@@ -127,5 +127,4 @@ def run_comparison(args: argparse.Namespace):
     title, lead, blocks = comparison_page(comparison)
     files = write_comparison(comparison)
     print("\n" + markdown_page(title, blocks, lead) + "\nwritten: " + visible(", ".join(map(str, files))))
-    if not comparison.complete:
-        raise SystemExit(INCOMPLETE)
+    return Exit.DONE if comparison.complete else Exit.JUDGED_BAD

@@ -11,6 +11,7 @@ import shlex
 import sys
 from pathlib import Path
 
+from .shell import Exit, Stop, guarded
 from ..core.files import json_text, writable_folder, write_json
 from ..sources.examples import example_table
 from ..sources.published import NOISE, write_relabelled
@@ -23,7 +24,6 @@ def data_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "pde_data",
         description="The published data sets: where they are, what is wrong with them, how to get them.",
-        epilog="exit status: 0 good, 1 something was found or no mirror could give the set, 2 wrong use",
     )
     parser.add_argument(
         "what",
@@ -110,7 +110,7 @@ def _check(args) -> int:
         print(examination_text(e))
     if args.write and e.folder is not None:
         print(_write_table(args, e), file=sys.stderr if to_stdout else sys.stdout)
-    return 0 if e.good else 1
+    return Exit.DONE if e.good else Exit.JUDGED_BAD
 
 
 def _write_table(args, e: Examination) -> str:
@@ -129,13 +129,13 @@ def _fetch(args) -> int:
     largest = max(part.size[1] for mirror in mirrors for part in mirror)
     own = [(Part(url, (1, largest)),) for url in args.mirror]
     fetch(args.name, args.root, [*own, *mirrors], args.archive, args.replace)
-    return 0
+    return Exit.DONE
 
 
 def _where(args) -> int:
     "`pde_data where`; the exit status."
     print(where(args.name, args.root))
-    return 0
+    return Exit.DONE
 
 
 def _example(args) -> int:
@@ -151,19 +151,18 @@ def _example(args) -> int:
 _COMMANDS = {"where": _where, "check": _check, "fetch": _fetch, "example": _example}
 
 # %% ../../nbs/12_cli/06_data.ipynb #35462c1a
-def pde_data(argv=None):
-    "Console command for the published data sets. Ends with the exit status."
-    parser = data_parser()
-    args = parser.parse_args(argv)
+def _data(args) -> int:
+    "What was asked for; the exit status."
+    if args.what != "example":
+        check_set_name(args.name)
+    _refuse_unused(args)
     try:
-        if args.what != "example":
-            check_set_name(args.name)
-        _refuse_unused(args)
-        status = _COMMANDS[args.what](args)
+        return _COMMANDS[args.what](args)
     except Unavailable as e:
-        parser.exit(1, f"{parser.prog}: {e}\n")
-    except (ValueError, ImportError, OSError) as e:
-        parser.exit(2, f"{parser.prog}: {e}\n")
-    except KeyboardInterrupt as e:
-        parser.exit(130, f"\n{parser.prog}: {e or 'interrupted'}.\n")
-    parser.exit(status)
+        raise Stop(Exit.ENVIRONMENT, str(e)) from e
+
+# %% ../../nbs/12_cli/06_data.ipynb #pdedata1
+def pde_data(argv=None):
+    "Console command for the published data sets."
+    parser = data_parser()
+    guarded(parser, _data, argv)

@@ -15,9 +15,17 @@ import numpy as np
 from ..analysis.association import MAX_VALUES
 from ..analysis.diagnosis import diagnose, without_attribute
 from ..analysis.diagnosis_picture import fig_diagnosis
-from .opening import OPENED, column_options, open_data, read_arrays, refuse_unused, with_kinds
+from pde_nb.cli.opening import (
+    DAMAGE,
+    OPENED,
+    column_options,
+    open_data,
+    read_arrays,
+    refuse_unused,
+    with_kinds,
+)
 from .shell import guarded, write_json_to
-from ..core.arguments import did_you_mean
+from ..core.arguments import did_you_mean, whole_number
 from ..core.files import writable_folder, write_whole
 from ..sources.data import Data, from_arrays
 from ..sources.published import READERS
@@ -201,6 +209,7 @@ def _diagnose(args):
 
 def _check_options(args):
     "Refuse what cannot work before any data is read."
+    whole_number("--seed", args.seed, 0)
     if args.embeddings and args.model:
         raise ValueError("--embeddings and --model exclude each other; the probes see one of them.")
     if args.weights != "pretrained" and not args.model:
@@ -228,7 +237,7 @@ def _read_embeddings(path):
         return None
     try:
         return np.load(path, allow_pickle=False)
-    except (ValueError, OSError) as e:
+    except DAMAGE as e:
         raise ValueError(
             f"--embeddings {path!r} cannot be read as .npy ({e}); write it with numpy.save."
-        ) from None
+        ) from e

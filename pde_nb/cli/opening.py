@@ -14,6 +14,7 @@ import struct
 import zipfile
 import zlib
 from dataclasses import MISSING, fields
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -314,11 +315,17 @@ def field_comment(cls: type, name: str) -> str:
     "The comment beside a field, in the class that has it; '' where there is none, or no source to read."
     for base in inspect.getmro(cls):
         if name in vars(base).get("__annotations__", ()):
-            try:
-                return docments(base).get(name) or ""
-            except (OSError, TypeError, SyntaxError):  # a class that was typed at a prompt
-                return ""
+            return field_comments(base).get(name) or ""
     return ""
+
+
+@cache
+def field_comments(cls: type) -> dict:
+    "The comments beside the fields of a class; none where there is no source to read."
+    try:
+        return docments(cls)
+    except (OSError, TypeError, SyntaxError):  # a class that was typed at a prompt
+        return {}
 
 
 def setting_comments() -> dict[str, str]:
