@@ -127,10 +127,20 @@ def is_of_machine(error) -> bool:
     return isinstance(error, kinds) or (isinstance(error, OSError) and error.errno in OF_MACHINE)
 
 
+def is_plain(error: ModuleNotFoundError) -> bool:
+    "Whether an error of an import has no words but those of Python."
+    return str(error) in (
+        f"No module named {error.name!r}",
+        f"import of {error.name} halted; None in sys.modules",
+    )
+
+
 def worded(error) -> Failure:
     "An error with words of its own; whose fault it is follows from what it was made from."
-    if isinstance(error, ModuleNotFoundError) and str(error) == f"No module named {error.name!r}":
-        return Failure(Exit.ENVIRONMENT, f"the package {error.name!r} is not installed; pip install it.")
+    if isinstance(error, ModuleNotFoundError) and is_plain(error):
+        extra = "attention" if error.name == "captum" else "train"
+        text = f"the package {error.name!r} is not installed: pip install 'pde_nb[{extra}]'"
+        return Failure(Exit.ENVIRONMENT, text)
     machine = any(map(is_of_machine, chain(error)))
     return Failure(Exit.ENVIRONMENT if machine else Exit.BAD_INPUT, str(error).strip() or reason_of(error))
 
