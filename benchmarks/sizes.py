@@ -9,6 +9,7 @@ are not run keep what the record has of them.
 
 import argparse
 import json
+import math
 import os
 import resource
 import subprocess
@@ -190,31 +191,14 @@ def measured(command, options, folder):
 
 
 def exponent(sizes, values):
-    """The p of a + b · size^p with a, b ≥ 0 that fits best, relative to each value; None below three sizes.
+    """How what a size adds to the smallest one grows: from the last but one to the last; None below three.
 
-    Where nothing grows it is 0: less than a third above the smallest.
+    An addition of less than a tenth of the smallest is taken for a tenth, as it is within the noise.
     """
     if len(sizes) < 3:
         return None
-    values = np.asarray(values, float)
-    if values.max() < 4 / 3 * values[0]:
-        return 0.0
-    fits = []
-    for p in np.arange(0.05, 3.001, 0.05):
-        grown = (np.asarray(sizes, float) / sizes[-1]) ** p
-        fits.append((*fit_two(grown, values), float(p)))
-    return round(min(fits)[1], 2)
-
-
-def fit_two(grown, values):
-    """The error of the best a + b · grown with a, b ≥ 0, relative to the values."""
-    best = np.inf
-    for columns in (np.c_[np.ones_like(grown), grown], grown[:, None], np.ones_like(grown)[:, None]):
-        scaled = columns / values[:, None]
-        solution = np.linalg.lstsq(scaled, np.ones_like(values), rcond=None)[0]
-        if (solution >= 0).all():
-            best = min(best, float(((scaled @ solution - 1) ** 2).sum()))
-    return (best,)
+    before, last = (max(value - values[0], values[0] / 10) for value in values[-2:])
+    return round(math.log(last / before) / math.log(sizes[-1] / sizes[-2]), 2)
 
 
 def run_case(case, most):
@@ -230,13 +214,13 @@ def run_case(case, most):
                 row = dict(size=size, command=command, **measured(command, options, folder))
                 rows.append(row)
                 print(f"{size:>10,} {case.unit}: {command} {row}", flush=True)
-    return dict(unit=case.unit, rows=rows, exponents=exponents(case, rows))
+    return dict(unit=case.unit, rows=rows, exponents=exponents(case.commands, rows))
 
 
-def exponents(case, rows):
+def exponents(commands, rows):
     """How seconds and memory of each command grow, of the sizes that came to an end."""
     found = {}
-    for command in case.commands:
+    for command in commands:
         done = [row for row in rows if row["command"] == command and row["status"] == 0]
         sizes = [row["size"] for row in done]
         found[command] = {

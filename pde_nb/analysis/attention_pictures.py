@@ -32,7 +32,7 @@ from ..sources.examples import Pictures
 from ..sources.picture_cache import decode
 from ..training.fit import Fit
 from ..training.folder import load_finished, read_config
-from ..training.selection import memberships
+from ..training.selection import in_group
 
 # %% ../../nbs/09_analysis/09_attention_pictures.ipynb #bec67398
 def picture_address(x: UInt8[np.ndarray, "height width 3"], side: int = 160) -> str:
@@ -277,15 +277,18 @@ def attention_by_group(
     rows = data.rows(split)
     if not len(rows):
         raise ValueError(f"the data has no {split} examples to look at; name another split.")
-    member = memberships(data.evaluation(split))
+    evaluation = data.evaluation(split)
     groups = data.eval_groups
     names = list(groups.names) if isinstance(groups, Overlap) else group_names(groups)
-    filled = [g for g in range(len(names)) if member[:, g].any()]
-    chosen = sorted(sorted(filled, key=lambda g: member[:, g].sum())[:most_groups])
+    counts = evaluation.counts
+    filled = [g for g in range(len(names)) if counts[g]]
+    chosen = sorted(sorted(filled, key=lambda g: counts[g])[:most_groups])
     n_drawn = shown if masks is None else max(shown, n)
     found = []
     for g in chosen:
-        drawn = np.random.default_rng([seed, g]).permutation(np.flatnonzero(member[:, g]))[:n_drawn]
+        drawn = np.random.default_rng([seed, g]).permutation(np.flatnonzero(in_group(evaluation, g)))[
+            :n_drawn
+        ]
         found.append(_group_attention(viewers, names[g], rows[drawn], shown, masks))
     return Attention(
         split,

@@ -18,7 +18,7 @@ from jaxtyping import Float
 from ..algorithm.groups import Overlap, group_names
 from ..sources.picture_cache import decode
 from ..training.run import Run
-from ..training.selection import memberships
+from ..training.selection import count_rows, in_group
 
 # %% ../../nbs/09_analysis/07_mistakes.ipynb #4bc804e6
 @torch.no_grad()
@@ -94,20 +94,20 @@ def worst_mistakes(
     wrong = p.argmax(1) != data.y[rows]
     groups = data.eval_groups
     names = list(groups.names) if isinstance(groups, Overlap) else group_names(groups)
-    member = memberships(data.evaluation(split))
-    by_error_rate = _groups_by_error_rate(member, wrong)
+    judged = data.evaluation(split)
+    by_error_rate = _groups_by_error_rate(judged, wrong)
     found = []
     for g in by_error_rate[:most_groups]:
-        at = _worst_first(np.flatnonzero(member[:, g] & wrong), p, data.y[rows])
+        at = _worst_first(np.flatnonzero(in_group(judged, g) & wrong), p, data.y[rows])
         worst = tuple(_mistake(data, int(rows[i]), p[i]) for i in at[:most])
-        found.append(GroupMistakes(names[g], len(at), int(member[:, g].sum()), worst))
+        found.append(GroupMistakes(names[g], len(at), int(judged.counts[g]), worst))
     return Mistakes(split, tuple(found), len(by_error_rate))
 
 # %% ../../nbs/09_analysis/07_mistakes.ipynb #mi000001
-def _groups_by_error_rate(member, wrong):
+def _groups_by_error_rate(groups, wrong):
     "The groups with mistakes, the highest share of them first."
-    n_wrong = (member & wrong[:, None]).sum(0)
-    n = member.sum(0)
+    n_wrong = count_rows(groups, np.flatnonzero(wrong))
+    n = groups.counts
     rate = np.divide(n_wrong, n, out=np.zeros(len(n)), where=n > 0)
     return [int(g) for g in np.argsort(-rate, kind="stable") if rate[g] > 0]
 
