@@ -375,9 +375,10 @@ def network_inputs(
     import torch
 
     from pde_nb.networks.heads import embeddings
-    from pde_nb.networks.models import input_settings, make_model
+    from pde_nb.networks.models import fetch_weights, input_settings, make_model
     from pde_nb.sources.inputs import make_source
 
+    fetch_weights(model, data.inputs.kind, weights)  # before pictures are decoded
     settings = {**input_settings(model, data.inputs.kind), **inputs}
     if data.inputs.kind == "pictures" and "cache" not in inputs:  # nothing is kept of a part
         data = _only_pictures(data, rows)
