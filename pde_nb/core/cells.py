@@ -167,9 +167,9 @@ def days_of(
     hour, minute, second, zone = found.groups()[4:8]
     try:
         date = datetime(int(year), month, int(day), int(hour or 0), int(minute or 0))
-    except ValueError:
+        seconds = float(second or 0) - _zone_seconds(zone)
+    except ValueError:  # a month 13, an hour 25
         return None
-    seconds = float(second or 0) - _zone_seconds(zone)
     return ((date - EPOCH).total_seconds() + seconds) / 86400
 
 
@@ -327,7 +327,7 @@ def votes(found: Distinct) -> dict[str, float]:
 
 def recurring_words(found: Distinct) -> bool:
     "Whether the texts that are no numbers seem to be kinds: few values, each often."
-    if len(found.texts) > FEW:
+    if len(found.texts) > FEW or np.isinf(found.numbers).any():
         return False
     least = max(5, found.counts.sum() / 100)
     odd = [i for i, value in enumerate(found.numbers) if np.isnan(value)]

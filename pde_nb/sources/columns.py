@@ -163,7 +163,7 @@ def text_reading(name, found: Distinct, gone, whole) -> ColumnReading:
 def mostly_numbers(name, found: Distinct, gone, whole, share) -> ColumnReading:
     "A column most of whose cells are numbers, plain or with marks and units."
     written = written_numbers(found)
-    if share["written"] < OFTEN:
+    if share["written"] < OFTEN or share["written"] * len(gone) < SHOWN:
         plain = np.where(np.isfinite(found.numbers), found.numbers, np.nan)
         n_bad, bad = found.cells(np.isnan(plain), partial(how_written, mark=written.mark))
         return number_reading(name, found.spread(plain), gone, n_bad=n_bad, bad=bad)
