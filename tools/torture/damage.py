@@ -55,7 +55,6 @@ FINISHED = (
 )
 # Files that are written and never read: what can happen to them is a folder in their place.
 WRITTEN = (".png", ".html", ".tex", ".md", "split.csv", "figures.json", "rows.json", "label.json")
-PAGES = ("comparison.md", "comparison.html", "comparison.tex", "comparison.png")
 
 
 def exhibits() -> dict[str, Exhibit]:
@@ -218,7 +217,10 @@ def wanted_answer(place: Place, exhibit: Exhibit, reader: str, words: list[str])
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         copy_tree(source / "cwd", folder / "cwd")
-        Answer.of(place.finish(words, folder)).write(folder / "answer.json")
+        answer = Answer.of(place.finish(words, folder))
+        if answer.status != 0:
+            raise ValueError(f"{reader} of {exhibit.name}, undamaged: {last_lines(answer.stderr)}")
+        answer.write(folder / "answer.json")
     return Answer.read(folder / "answer.json"), folder / "cwd"
 
 
@@ -254,8 +256,7 @@ def ask(
     names = (file, Path(file).name, f"{str(Path(file).parent)!r} holds another run")
     verdict, detail = judge(answer, wanted, names, first)
     if verdict in ("true", "said") and answer.status == 0:
-        may_differ = PAGES if verdict == "said" else ()  # a page lacks what was left out
-        fault = tree_fault(here / "cwd", tree, file, here / "damaged" / file, may_differ)
+        fault = tree_fault(here / "cwd", tree, file, here / "damaged" / file, verdict == "said")
         if fault:
             return "files", f"{fault}; it printed: {last_lines(answer.stdout)}"
     return verdict, detail

@@ -18,15 +18,17 @@ def files_of(folder: Path, ignore: tuple[str, ...] = ()) -> dict[str, Path]:
     return found
 
 
-def steady(value):
-    """A JSON value without what differs from run to run."""
-    if isinstance(value, dict):
-        return {
-            key: steady(item) for key, item in value.items() if key not in VOLATILE and not sealed(key, item)
-        }
+def steady(value, but: tuple[str, ...] = ()):
+    """A JSON value without what differs from run to run, and without some other keys."""
     if isinstance(value, list):
-        return [steady(item) for item in value]
-    return value
+        return [steady(item, but) for item in value]
+    if not isinstance(value, dict):
+        return value
+    kept = {}
+    for key, item in value.items():
+        if key not in VOLATILE and key not in but and not sealed(key, item):
+            kept[key] = steady(item, but)
+    return kept
 
 
 def sealed(name: str, item) -> bool:
@@ -34,7 +36,7 @@ def sealed(name: str, item) -> bool:
     return name.endswith(".json") and isinstance(item, str)
 
 
-def same_file(one: Path, other: Path) -> bool:
+def same_file(one: Path, other: Path, but: tuple[str, ...] = ()) -> bool:
     """Whether two files say the same."""
     if one.is_dir() or other.is_dir():
         return one.is_dir() and other.is_dir()
@@ -46,7 +48,7 @@ def same_file(one: Path, other: Path) -> bool:
     if one.suffix != ".json":
         return False
     try:
-        return steady(json.loads(first)) == steady(json.loads(second))
+        return steady(json.loads(first), but) == steady(json.loads(second), but)
     except ValueError:
         return False
 
@@ -60,10 +62,15 @@ def tensors_of(content: bytes):
         return content
 
 
-def differences(folder: Path, reference: Path, ignore: tuple[str, ...] = ()) -> list[str]:
+def differences(
+    folder: Path,
+    reference: Path,
+    ignore: tuple[str, ...] = (),  # names of files
+    but: tuple[str, ...] = (),  # keys of JSON that may differ
+) -> list[str]:
     """What is missing in a folder, what was left there, and what is other than in the reference."""
     mine, theirs = files_of(folder, ignore), files_of(reference, ignore)
     lines = [f"{name} is missing" for name in theirs if name not in mine]
     lines += [f"{name} was left behind" for name in mine if name not in theirs]
     shared = [name for name in theirs if name in mine]
-    return lines + [f"{name} differs" for name in shared if not same_file(mine[name], theirs[name])]
+    return lines + [f"{name} differs" for name in shared if not same_file(mine[name], theirs[name], but)]

@@ -10,6 +10,7 @@ from torture.equality import differences, steady
 from torture.server import Process
 
 REFUSED = 2  # exit statuses
+PAGES = ("comparison.md", "comparison.html", "comparison.tex", "comparison.png")
 SAYS = re.compile(r"^pde_\w+: ", re.MULTILINE)
 # Every message ends with what to do; a remedy has one of these words.
 WORDS = """
@@ -126,13 +127,15 @@ def last_lines(text: str, most: int = 300) -> str:
     return " | ".join(text.strip().splitlines()[-3:])[-most:]
 
 
-def tree_fault(folder: Path, wanted: Path, damaged: str, before: Path, may_differ=()) -> str:
+def tree_fault(folder: Path, wanted: Path, damaged: str, before: Path, said: bool) -> str:
     """What a command that ended well left otherwise than it should have; '' for nothing.
 
     The damaged file may be as it was damaged, where the command does not read it.
     """
     lines = []
-    for line in differences(folder, wanted, may_differ):
+    pages = PAGES if said else ()  # they lack what was left out
+    notes = ("notes",) if said else ()
+    for line in differences(folder, wanted, pages, notes):
         name, file = line.split(" ", 1)[0], folder / damaged
         untouched = name == damaged or name.startswith(damaged + "/")
         as_damaged = untouched and (not file.exists() or not before.exists() or unchanged(file, before))
