@@ -29,7 +29,8 @@ def data_parser() -> argparse.ArgumentParser:
         "what",
         choices=("where", "check", "fetch", "example"),
         help="'where': the layout, the mirrors and the steps by hand; "
-        "'check': what is there and what is wrong; 'fetch': download, check, put in place; 'example': write a made-up table",
+        "'check': what is there and what is wrong; 'fetch': download, check, put in place; "
+        "'example': write a made-up table",
     )
     parser.add_argument("name", metavar="NAME", help=f"{', '.join(LAYOUTS)}; of the example, loans")
     parser.add_argument(
