@@ -28,6 +28,7 @@ from ..core.files import writable_folder, write_whole
 from ..core.run_format import CONFIG, RECORD
 from ..core.schema import read_checked, write_checked
 from ..core.seals import check_file, file_digest, seal_files
+from ..core.tables import disarm
 from ..networks.weights import read_weights
 from ..sources.data import SPLITS, Data
 from .checkpoints import load_state, save_state, sweep, write_bytes
@@ -91,7 +92,11 @@ class Keeper:
         "Put the run where the checkpoint was taken; False when there is none."
         if not self.path.exists():
             return False
-        go_on(run, self.path)
+        state = load_state(self.path, "checkpoint")
+        try:
+            run.load_state_dict(state)
+        except ValueError as e:
+            raise ValueError(f"{str(self.path)!r}: {e}") from None
         return True
 
     def __enter__(self):
@@ -120,15 +125,6 @@ def earlier(checkpoint):
     if checkpoint.exists():
         return "the checkpoint before it is whole: make room and give the same command again"
     return "there is no earlier checkpoint"
-
-
-def go_on(run, checkpoint):
-    "Put the run where a checkpoint was taken. Raises `ValueError` with the file where it is of another run."
-    state = load_state(checkpoint, "checkpoint")
-    try:
-        run.load_state_dict(state)
-    except ValueError as e:
-        raise ValueError(f"{str(checkpoint)!r}: {e}") from None
 
 # %% ../../nbs/08_training/03_folder.ipynb #f2bc8684
 PARTS = (  # what a run leaves beside its record; the record has the digest of each
@@ -282,11 +278,11 @@ def save_split(path, data: Data):
 
 
 def save_ledger(path, run):
-    "Which row of the data entered when, as CSV; nothing where the method has no ledger."
+    "Which row of the data entered when, as CSV without formulas; nothing where the method has no ledger."
     table = run.method.ledger(run.epoch + (run.step > 0))
     if table is None:
         return
-    names = group_names(run.method.groups)
+    names = [disarm(name) for name in group_names(run.method.groups)]
     rows = [(run.train_rows[e.example], names[e.group], e.stage, e.epoch) for e in table]
 
     def write(temporary):

@@ -19,6 +19,7 @@ from ..core.arguments import lookup
 from ..core.files import with_origin
 from ..core.run_format import CONFIG, RECORD
 from ..core.schema import read_checked
+from ..core.tables import rearm
 from ..methods.registry import method_title
 from .folder import PARTS, REMEDY, read_record_of, run_file, write_record_of
 from .run import Run, predict
@@ -284,7 +285,7 @@ def read_ledger(path: Path) -> Entered:
     "What entered when, summed over a ledger.csv. Raises `ValueError` when it is damaged."
     try:
         with open(path, newline="", encoding="utf-8") as f:
-            rows = [(row["group"], int(row["stage"]), int(row["epoch"])) for row in csv.DictReader(f)]
+            rows = [(rearm(row["group"]), int(row["stage"]), int(row["epoch"])) for row in csv.DictReader(f)]
         groups, stages, epochs = zip(*rows)
         return sum_entered(groups, stages, epochs)
     except (KeyError, TypeError, ValueError, IndexError) as e:
