@@ -25,10 +25,9 @@ from pde_nb.analysis.trials import (
     spec_differences,
     trial_figures,
 )
-from ..core.arguments import whole_number
+from ..core.arguments import visible, whole_number
 from ..core.files import surroundings, writable_folder
 from ..core.statistics import Summary
-from ..core.tables import visible
 from ..methods.base import Method
 from ..methods.registry import find_method, method_names
 from ..sources.data import Data

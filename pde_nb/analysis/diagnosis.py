@@ -35,7 +35,8 @@ from pde_nb.analysis.verdict import (
     suggestion,
     validation_power,
 )
-from ..core.tables import escape_markdown, fenced, fill, text_width, visible
+from ..core.arguments import visible
+from ..core.tables import escape_markdown, fenced, fill, text_width
 from ..sources.data import Data
 
 # %% ../../nbs/09_analysis/06_diagnosis.ipynb #ca2a95e3

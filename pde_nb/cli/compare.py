@@ -23,8 +23,7 @@ from pde_nb.cli.opening import (
     setting_options,
 )
 from .shell import Exit, guarded, parse_value
-from ..core.arguments import number, whole_number
-from ..core.tables import visible
+from ..core.arguments import number, visible, whole_number
 from ..methods.registry import method_names, setting_names
 from ..report.comparison_page import comparison_page, write_comparison
 from ..report.markdown import markdown_page

@@ -26,6 +26,7 @@ from enum import IntEnum
 from pathlib import Path
 from urllib.error import URLError
 
+from ..core.arguments import visible
 from ..core.files import json_text, surroundings, writable_folder, write_whole
 from ..core.network import NoNetwork
 
@@ -330,22 +331,17 @@ def check_place(option: str, place: Path, is_folder: bool):
     writable_folder(above)
 
 # %% ../../nbs/12_cli/01_shell.ipynb #plain002
-STEERING = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
-
-
-def printable(text: str) -> str:
-    "A text whose control characters are escapes, but for line ends and tabs."
-    return text.translate(STEERING)
+KEPT = "\n\t"  # of what steers a terminal
 
 
 class Printable:
-    "An output to which control characters are written as escapes."
+    "An output to which characters that steer a terminal, or that nobody sees, are written as escapes."
 
     def __init__(self, stream):
         self.stream = stream
 
     def write(self, text: str) -> int:
-        self.stream.write(printable(text))
+        self.stream.write(visible(text, keep=KEPT))
         return len(text)
 
     def __getattr__(self, name):
@@ -416,7 +412,7 @@ def tell(
     else:
         failure = failure_of(error) or unforeseen_words(error, prog, folder)
     start = "\n" if failure.status == Exit.INTERRUPTED else ""  # below the ^C
-    last_words(f"{start}{prog}: {printable(failure.text)}\n")
+    last_words(f"{start}{prog}: {visible(failure.text, keep=KEPT)}\n")
     return failure.status
 
 # %% ../../nbs/12_cli/01_shell.ipynb #guard003

@@ -10,7 +10,8 @@ __all__ = ['VOID', 'Markup', 'tag', 'joined', 'escape', 'interval', 'Share', 'Ma
 import html
 from dataclasses import dataclass
 
-from ..core.tables import percent, visible
+from ..core.arguments import visible
+from ..core.tables import percent
 
 # %% ../../nbs/10_report/01_blocks.ipynb #cbd93841
 class Markup(str):
