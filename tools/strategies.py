@@ -44,13 +44,6 @@ odd_numbers = st.one_of(
 )
 
 
-def arrays(shape, elements=finite):
-    """A float32 array of a shape."""
-    size = int(np.prod(shape))
-    made = st.lists(elements, min_size=size, max_size=size)
-    return made.map(lambda values: np.array(values, np.float32).reshape(shape))
-
-
 # ---- groups ----------------------------------------------------------------------------------
 
 
