@@ -129,7 +129,7 @@ def first_stage_text(record: RunRecord) -> str:
     "The first stage and the cost of both, in a line."
     first, both = record.first, record.cost
     parts = [
-        f"first stage {first.method['name']}: {first.epochs} epochs, {first.passes:.1f} passes, "
+        f"first stage {method_title(first.method)}: {first.epochs} epochs, {first.passes:.1f} passes, "
         f"{first.seconds:.3g} s"
     ]
     if first.stopped:
