@@ -92,11 +92,7 @@ class Keeper:
         "Put the run where the checkpoint was taken; False when there is none."
         if not self.path.exists():
             return False
-        state = load_state(self.path, "checkpoint")
-        try:
-            run.load_state_dict(state)
-        except ValueError as e:
-            raise ValueError(f"{str(self.path)!r}: {e}") from None
+        go_on(run, self.path)
         return True
 
     def __enter__(self):
@@ -125,6 +121,15 @@ def earlier(checkpoint):
     if checkpoint.exists():
         return "the checkpoint before it is whole: make room and give the same command again"
     return "there is no earlier checkpoint"
+
+
+def go_on(run, checkpoint):
+    "Put the run where a checkpoint was taken. Raises `ValueError` with the file where it is of another run."
+    state = load_state(checkpoint, "checkpoint")
+    try:
+        run.load_state_dict(state)
+    except ValueError as e:
+        raise ValueError(f"{str(checkpoint)!r}: {e}") from None
 
 # %% ../../nbs/08_training/03_folder.ipynb #f2bc8684
 PARTS = (  # what a run leaves beside its record; the record has the digest of each
