@@ -27,12 +27,14 @@ from pde_nb.analysis.trials import (
 )
 from ..core.arguments import visible, whole_number
 from ..core.files import surroundings, writable_folder
+from ..core.run_format import CONFIG
+from ..core.schema import read_checked
 from ..core.statistics import Summary
 from ..methods.base import Method
 from ..methods.registry import find_method, method_names
 from ..sources.data import Data
 from ..training.fit import fit_spec
-from ..training.folder import hold, read_json
+from ..training.folder import REMEDY, hold
 from ..training.presets import DEFAULTS
 from ..training.record import RunRecord
 from ..training.spec import RunSpec, decide
@@ -289,7 +291,7 @@ def other_runs(folder: Path, name: str, spec: RunSpec, tried: set[str]) -> dict[
     places = {}
     for path in sorted((folder / name).glob("*/config.json")):
         try:
-            why = "; ".join(spec_differences(read_json(path), spec.config(), tried))
+            why = "; ".join(spec_differences(read_checked(path, CONFIG, REMEDY), spec.config(), tried))
         except ValueError as error:
             why = str(error)
         if why:
