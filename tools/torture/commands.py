@@ -4,6 +4,7 @@ In an argv, {data} stands for the folder of `torture.material`, and {runs} for t
 where the folder of each uninterrupted command lies under its name. A command runs in an empty folder.
 """
 
+import shlex
 from dataclasses import dataclass
 
 LOANS = "--data {data}/loans.csv --label granted --attribute district"
@@ -11,7 +12,7 @@ BIRDS = "--data {data}/birds --label bird --attribute place --model small_cnn --
 PIXELS = "--data {data}/pixels.npz --label y --attribute place"
 ALWAYS = "--checkpoint-every 0"
 SYNTHETIC = "--seeds 1 --jobs 1"
-CLAIMS = "--claims lemma:grad"
+CLAIMS = "--claims lemma:grad 'lemma:tensor power update' sigma_0"
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Command:
 
     @property
     def words(self) -> list[str]:
-        return self.line.split()
+        return shlex.split(self.line)
 
 
 RUN = ("again", "eval", "report", "mistakes")
@@ -103,7 +104,7 @@ OTHERS = (
         ("again",),
     ),
     Command("synthetic-figures", f"pde_synthetic {SYNTHETIC} --out out --json rows.json", ()),
-    Command("theory", f"pde_theory --jobs 1 {CLAIMS} --json theory.json", ("again",), long=False),
+    Command("theory", f"pde_theory --jobs 1 {CLAIMS} --json theory.json", ("again",)),
     Command("phase", "pde_phase --quick --jobs 1 --out out", ("again",)),
     Command("diagnose", f"pde_diagnose {LOANS} --json diagnosis.json --figure diagnosis.png", ("again",)),
     Command("diagnose-columns", "pde_diagnose --data {data}/loans.csv --label granted --json diagnosis.json"),
