@@ -24,7 +24,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from pde_nb.benchmarks.fake_data import sample_rows
 from pde_nb.benchmarks.levers import input_rates, lever_rates
 from pde_nb.cli.opening import open_arrays
-from pde_nb.core.files import surroundings, writable_folder, write_json
+from pde_nb.core.files import surroundings, writable_folder
+from pde_nb.core.seals import write_sealed
 from pde_nb.methods.base import Method
 from pde_nb.sources.examples import Pictures
 from pde_nb.sources.published import read_waterbirds
@@ -161,7 +162,7 @@ def main():
     warnings.simplefilter("ignore", UserWarning)  # the paper's schedule leaves examples out
     for name in args.parts:
         result = PARTS[name](args)
-        write_json(args.out / f"{name}.json", dict(result, surroundings=surroundings()))
+        write_sealed(args.out / f"{name}.json", dict(result, surroundings=surroundings()))
         print(name, result.get("rates") or result["rows"], flush=True)
 
 

@@ -43,7 +43,8 @@ from pde_nb.benchmarks.whole_runs import (
     duration,
     whole_run_report,
 )
-from pde_nb.core.files import surroundings, write_json
+from pde_nb.core.files import surroundings
+from pde_nb.core.seals import write_sealed
 from pde_nb.core.statistics import summary
 from pde_nb.core.tables import percent
 from pde_nb.methods.base import Method, describe
@@ -359,7 +360,7 @@ def write_part(args, name):
     seconds = round(time.monotonic() - start, 1)
     around = dict(part=name, rehearsal=args.rehearse, seconds_of_part=seconds)
     around |= dict(device=device_name(args.device), surroundings=surroundings())
-    write_json(args.out / f"{name}.json", result | around)
+    write_sealed(args.out / f"{name}.json", result | around)
     print(f"== {name}, {seconds} s\n{part_text(result)}", flush=True)
 
 

@@ -8,7 +8,6 @@ are not run keep what the record has of them.
 """
 
 import argparse
-import json
 import math
 import os
 import resource
@@ -24,7 +23,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from pde_nb.core.files import surroundings, write_json
+from pde_nb.core.files import surroundings
+from pde_nb.core.seals import read_measurement, write_sealed
 
 LIMIT = 300  # seconds of the processor that one process may take
 MADE = np.random.default_rng
@@ -238,11 +238,11 @@ def main():
     parser.add_argument("--most", type=float, default=float("inf"))
     parser.add_argument("--note", default="", help="what else the machine was doing")
     args = parser.parse_args()
-    record = json.loads(args.out.read_text()) if args.out.exists() else dict(cases={})
+    record = read_measurement(args.out) if args.out.exists() else dict(cases={})
     for name in args.cases:
         result = run_case(CASES[name], args.most)
         record["cases"][name] = dict(result, note=args.note, surroundings=surroundings())
-        write_json(args.out, record)
+        write_sealed(args.out, record)
 
 
 if __name__ == "__main__":

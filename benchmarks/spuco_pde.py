@@ -25,7 +25,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from pde_nb.benchmarks.usual_loop import seconds_of
 from pde_nb.cli.opening import open_data
-from pde_nb.core.files import surroundings, writable_folder, write_json
+from pde_nb.core.files import surroundings, writable_folder
+from pde_nb.core.seals import write_sealed
 from pde_nb.methods.pde import PDE
 from pde_nb.methods.schedules import default_schedule
 from pde_nb.networks.vision import import_torchvision
@@ -203,7 +204,7 @@ def main():
         weights_apart=apart,
         surroundings=surroundings(),
     )
-    write_json(args.out, record)
+    write_sealed(args.out, record)
 
 
 if __name__ == "__main__":

@@ -407,12 +407,13 @@ CLAIMS_REMEDY = f"run `pde_theory --json {CLAIMS_RECORD}`, and the notebooks tha
 CLAIMS_NOW = """
 import json, sys
 from pde_nb.cli.theory import claims_digest
+from pde_nb.core.seals import read_measurement
 from pde_nb.proofs.claims import LABELS, check_claim, show_claim
-record = json.load(open(sys.argv[1], encoding='utf-8'))
+record = read_measurement(sys.argv[1])
 quick = [claim['label'] for claim in record['claims'] if claim['seconds'] <= 1 and claim['label'] in LABELS]
 shown = [show_claim(claim) for claim in record['claims']]
 found = [check_claim(label) for label in quick]
-print(json.dumps(dict(digest=claims_digest(), labels=LABELS, shown=shown, quick=found)))
+print(json.dumps(dict(record=record, digest=claims_digest(), labels=LABELS, shown=shown, quick=found)))
 """
 
 
@@ -450,11 +451,11 @@ def stale_claims(claims, shown, text):
 
 def check_claims():
     """The recorded claims are of the code as it is, and notebooks show them as they are recorded."""
-    record = json.loads((ROOT / CLAIMS_RECORD).read_text(encoding="utf-8"))
     done = python("-c", CLAIMS_NOW, CLAIMS_RECORD)
     if done.returncode:
         return Outcome(False, said(done))
-    now, claims = json.loads(done.stdout), record["claims"]
+    now = json.loads(done.stdout)
+    record, claims = now["record"], now["record"]["claims"]
     by_label = {claim["label"]: claim for claim in claims}
     lines = []
     if record.get("digest") != now["digest"]:

@@ -32,7 +32,8 @@ from pde_nb.analysis.comparison import Contender, contend
 from pde_nb.analysis.trials import Result, settings_name
 from pde_nb.benchmarks.synthetic_auto import auto_figures, auto_record
 from pde_nb.cli.opening import open_data
-from pde_nb.core.files import surroundings, write_json
+from pde_nb.core.files import surroundings
+from pde_nb.core.seals import write_sealed
 from pde_nb.methods.base import Method
 from pde_nb.methods.pde import PDE
 from pde_nb.methods.registry import find_method
@@ -215,7 +216,7 @@ def run_synthetic(args):
         varied.append(dict(change=change, case=case, seed=seed, **found))
     seconds = round(time.monotonic() - start, 1)
     record = dict(surroundings=surroundings(), seconds=seconds, rows=rows, varied=varied)
-    write_json(args.out / "synthetic.json", record)
+    write_sealed(args.out / "synthetic.json", record)
 
 
 OTHERS = {

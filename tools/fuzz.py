@@ -82,17 +82,20 @@ def searched(page: str, share: float, start: int) -> list[dict]:
 
 def earlier(path: Path) -> list[dict]:
     """The properties of a record that is there."""
-    return json.loads(path.read_text(encoding="utf-8"))["properties"] if path.exists() else []
+    sys.path.insert(0, str(ROOT))
+    from pde_nb.core.seals import read_measurement
+
+    return read_measurement(path)["properties"] if path.exists() else []
 
 
 def write_record(path: Path, found: list[dict], searched_pages: list[str]):
     """Write what was found, in place of what the record says of the same pages."""
     sys.path.insert(0, str(ROOT))
-    from pde_nb.core.files import write_json
+    from pde_nb.core.seals import write_sealed
 
     kept = [line for line in earlier(path) if line["page"] not in searched_pages]
     lines = sorted([*kept, *found], key=lambda line: line["page"])
-    write_json(path, dict(command="python tools/fuzz.py", properties=lines))
+    write_sealed(path, dict(command="python tools/fuzz.py", properties=lines))
 
 
 def main() -> int:

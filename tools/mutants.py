@@ -482,16 +482,19 @@ def earlier(path: Path) -> dict[str, dict]:
     """The lines of a record that is there, by the name of the fault."""
     if not path.exists():
         return {}
-    return {line["name"]: line for line in json.loads(path.read_text(encoding="utf-8"))["mutants"]}
+    sys.path.insert(0, str(ROOT))
+    from pde_nb.core.seals import read_measurement
+
+    return {line["name"]: line for line in read_measurement(path)["mutants"]}
 
 
 def write_lines(path: Path, lines: dict[str, dict]):
     """Write the record, in the order of the faults."""
     sys.path.insert(0, str(ROOT))
-    from pde_nb.core.files import write_json
+    from pde_nb.core.seals import write_sealed
 
     known = [lines[mutant.name] for mutant in MUTANTS if mutant.name in lines]
-    write_json(path, dict(command="python tools/mutants.py", mutants=known))
+    write_sealed(path, dict(command="python tools/mutants.py", mutants=known))
 
 
 def stamp() -> dict:

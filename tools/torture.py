@@ -26,7 +26,7 @@ from torture.material import make_material  # noqa: E402
 from torture.places import Judged, Place, in_parallel, note, noted, place_at, reference  # noqa: E402
 from torture.record import failure_lines, record_of, table_lines  # noqa: E402
 
-from pde_nb.core.files import write_json  # noqa: E402
+from pde_nb.core.seals import write_sealed  # noqa: E402
 
 PARTS = {"kills": kills, "damage": damage, "disk": disk, "input": inputs}
 FULL = {"kills": 240, "damage": 330, "disk": 88, "input": 1000}  # cases, kills counted singly; all input
@@ -138,7 +138,7 @@ def main() -> int:
     found = [judged[case] for case in cases]
     print("\n" + "\n".join([*table_lines(found), *failure_lines(found, args.seed)]))
     if args.json:
-        write_json(args.json, record_of(place, list(judged.values())))
+        write_sealed(args.json, record_of(place, list(judged.values())))
     return int(any(not one.ok for one in found))
 
 

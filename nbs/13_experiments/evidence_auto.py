@@ -3,7 +3,6 @@
 Figures of the synthetic experiment are shares in [0, 1], as in results/evidence/synthetic.json.
 """
 
-import json
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +22,7 @@ from evidence import (
 
 from pde_nb.analysis.paired import paired
 from pde_nb.analysis.trials import Result, over_seeds, settings_name
+from pde_nb.core.seals import read_measurement
 from pde_nb.core.statistics import Summary, summary
 from pde_nb.core.style import COLOURS, new_figure
 from pde_nb.core.tables import Table, fixed, signed_text, spread_text
@@ -170,7 +170,7 @@ class Synthetic:
 
 def read_synthetic() -> Synthetic:
     "The records of the synthetic experiment."
-    record = json.loads((FOLDER / "synthetic.json").read_text(encoding="utf-8"))
+    record = read_measurement(FOLDER / "synthetic.json")
     return Synthetic(record["rows"], record["varied"])
 
 

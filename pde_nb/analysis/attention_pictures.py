@@ -28,8 +28,8 @@ from ..core.tables import escape_plot
 from ..networks.models import make_model
 from ..sources.batches import PixelSource, check_device
 from ..sources.data import Data
+from ..sources.decoding import decode
 from ..sources.examples import Pictures
-from ..sources.picture_cache import decode
 from ..training.fit import Fit
 from ..training.folder import load_finished, read_config
 from ..training.selection import in_group

@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float
 
 from ..algorithm.groups import Overlap, group_names
-from ..sources.picture_cache import decode
+from ..sources.decoding import decode
 from ..training.run import Run
 from ..training.selection import count_rows, in_group
 

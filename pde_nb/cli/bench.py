@@ -12,7 +12,8 @@ from pathlib import Path
 
 from .opening import open_data
 from .shell import guarded
-from ..core.files import writable_folder, write_json
+from ..core.files import writable_folder
+from ..core.seals import write_sealed
 from ..sources.data import Data
 
 # %% ../../nbs/12_cli/11_bench.ipynb #4ecbf0be
@@ -105,7 +106,7 @@ def run_bench(args: argparse.Namespace):
     result, text = args.measure(args)
     print(text)
     if args.json:
-        write_json(args.json, result)
+        write_sealed(args.json, result)
 
 
 def check_at_least(args: argparse.Namespace, name: str, least: int):

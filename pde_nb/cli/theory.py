@@ -22,7 +22,7 @@ from .shell import Exit, guarded
 from ..core.arguments import lookup
 from ..core.files import surroundings, writable_folder, write_json, write_whole
 from ..core.paper import PAPER
-from ..core.seals import write_record
+from ..core.seals import write_record, write_sealed
 from ..proofs.claims import LABELS, check_claims, claims_table, errata, show_claim
 from ..proofs.claims_theorem import SHARED
 from ..theory import pictures
@@ -258,7 +258,7 @@ def _theory(args):
     print(f"\n{time.perf_counter() - start:.1f} s on {_processes(args.jobs)}.{written}")
     if args.json:
         record = dict(claims=records, digest=claims_digest(), surroundings=surroundings())
-        write_json(args.json, record)
+        write_sealed(args.json, record)
     fails = any(r["verdict"] in ("fails", "ours fails") for r in records)
     return Exit.JUDGED_BAD if fails else Exit.DONE
 

@@ -9,7 +9,7 @@ __all__ = ['Number', 'value_text', 'Text', 'Flag', 'Maybe', 'Items', 'Table', 'f
 # %% ../../nbs/01_core/09_schema.ipynb #sc000004
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .seals import read_document, unsealed, write_sealed
 
@@ -106,14 +106,18 @@ def first_fault(faults) -> str:
 # %% ../../nbs/01_core/09_schema.ipynb #sc000010
 @dataclass(frozen=True)
 class Fields:
-    "Values under names of their own. More names may be there: whoever wrote them knows what they are."
+    "Values under names of their own. Where it is not `closed` more names may be there."
 
     required: dict
     optional: dict = field(default_factory=dict)
+    closed: bool = False
 
     def fault(self, value, at: str) -> str:
         if not isinstance(value, dict):
             return f"{at} is {value_text(value)} and not a table of names"
+        unknown = value.keys() - self.required.keys() - self.optional.keys()
+        if self.closed and unknown:
+            return f"{at or 'it'} has an unknown {min(unknown)!r}"
         for name, kind in {**self.required, **self.optional}.items():
             where = f"{at}.{name}" if at else name
             if name in value:
@@ -149,6 +153,7 @@ class Document:
         None  # a fault in what its values say of each other; '' for none
     )
     version: int = 1  # of the form
+    first_without: bool = False  # whether documents of the first form may have no version
 
 
 def write_checked(path, document: Document, content: dict):
@@ -179,8 +184,11 @@ def read_checked(
 # %% ../../nbs/01_core/09_schema.ipynb #sc000015
 def check_content(path, content: dict, document: Document, remedy: str):
     "Raises `ValueError` with file, fault and remedy where the content is not what it must be."
-    form = Fields({"format": Number(1, document.version, whole=True), **document.fields.required})
-    fault = form.fault(content, "") or Fields({}, document.fields.optional).fault(content, "")
+    version = {"format": Number(1, document.version, whole=True)}
+    if document.first_without:
+        content = {"format": 1, **content}
+    form = replace(document.fields, required={**version, **document.fields.required})
+    fault = form.fault(content, "")
     if not fault and document.relations:
         fault = document.relations(content)
     if fault:

@@ -8,16 +8,15 @@ __all__ = ['random_setting', 'draw_share', 'Trial', 'setting_within', 'theorem_t
            'warmup_trial', 'warmup_trials', 'write_warmups']
 
 # %% ../../nbs/04_proofs/05_claims_trials.ipynb #b716cc67
-import json
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
-from pathlib import Path
 from time import perf_counter
 
 import numpy as np
 from jaxtyping import Float
 from threadpoolctl import threadpool_limits
 
+from ..core.seals import write_sealed
 from ..core.statistics import wilson_interval
 from ..theory.data_model import DataModel, Sample, draw_sample
 from ..theory.dynamics import feature_output
@@ -243,7 +242,7 @@ def write_coverage(
         counts["largest_growth"] = max(t.growth for t in trials)
         record["features"][feature] = counts
         record["seconds"] = round(perf_counter() - began)
-        Path(path).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        write_sealed(path, record)
     return record
 
 # %% ../../nbs/04_proofs/05_claims_trials.ipynb #6649b5c4
@@ -323,5 +322,5 @@ def write_warmups(
         rows.append([noise, t.N, t.model.dim, t.J, ratio, round(t.time / t.typical, 4) if t.time else None])
     head = ["sigma_p over beta_c", "N", "d", "J", "time over predicted", "time over typical"]
     record = dict(seed=seed, head=head, rows=rows)
-    Path(path).write_text(json.dumps(record) + "\n", encoding="utf-8")
+    write_sealed(path, record)
     return record

@@ -426,7 +426,7 @@ def _check_pictures(folder, files, every_file, progress, findings):
 def _decoding_faults(folder, names, progress) -> list[str]:
     "Messages of the pictures that cannot be decoded."
     check_installed("torch", "filelock", "PIL")
-    from pde_nb.sources.picture_cache import decode
+    from pde_nb.sources.decoding import decode
 
     def fault(name):
         try:

@@ -17,7 +17,8 @@ from torch.nn.functional import cross_entropy
 from tqdm.auto import tqdm
 
 from ..networks.device import OUT_OF_MEMORY, largest_batch
-from .run import NotFinite, Run, random_state, set_random_state
+from .checkpoints import random_state, set_random_state
+from .run import NotFinite, Run
 
 # %% ../../nbs/08_training/06_loop.ipynb #90371fb5
 def train(
