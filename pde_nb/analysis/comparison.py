@@ -26,7 +26,7 @@ from pde_nb.analysis.trials import (
     trial_figures,
 )
 from ..core.arguments import visible, whole_number
-from ..core.files import surroundings, writable_folder
+from ..core.files import surroundings, sweep, writable_folder
 from ..core.run_format import CONFIG
 from ..core.schema import read_checked
 from ..core.statistics import Summary
@@ -72,6 +72,7 @@ def contend(
     seeds = list(seeds)
     if not seeds:
         raise ValueError("seeds=[]: give at least one; five allow an interval.")
+    sweep(out)
     check_earlier(Path(out) / f"{name}.json", contender, contender_spec(contender, data, **common))
 
     def run(settings, seed):

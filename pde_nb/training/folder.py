@@ -24,14 +24,14 @@ from torch import nn
 
 from ..algorithm.groups import group_names
 from ..core.arguments import lookup
-from ..core.files import writable_folder, write_whole
+from ..core.files import sweep, writable_folder, write_whole
 from ..core.run_format import CONFIG, RECORD
 from ..core.schema import read_checked, write_checked
 from ..core.seals import check_file, file_digest, seal_files
 from ..core.tables import disarm
 from ..networks.weights import read_weights
 from ..sources.data import SPLITS, Data
-from .checkpoints import load_state, save_state, sweep, write_bytes
+from .checkpoints import load_state, save_state, write_bytes
 
 # %% ../../nbs/08_training/03_folder.ipynb #8af761a5
 def hold(folder) -> FileLock:
