@@ -72,6 +72,7 @@ def contend(
     seeds = list(seeds)
     if not seeds:
         raise ValueError("seeds=[]: give at least one; five allow an interval.")
+    check_unseen(data)
     sweep(out)
     check_earlier(Path(out) / f"{name}.json", contender, contender_spec(contender, data, **common))
 
@@ -93,6 +94,15 @@ def contend(
     return result
 
 # %% ../../nbs/09_analysis/11_comparison.ipynb #efe85151
+def check_unseen(data: Data):
+    "Raises `ValueError` for data without a test split, on which methods are compared."
+    if not len(data.rows("test")):
+        raise ValueError(
+            f"{data.name} has no test split, and methods are compared on unseen data; mark some rows as test, "
+            "or leave the split out: then one is made."
+        )
+
+
 class RunFailed(ValueError):
     "A run that was begun and failed, or that cannot be begun for what stands in its folder."
 
@@ -320,6 +330,7 @@ def compare(
     Raises `ValueError` when none can run, for a name that is not known, and for a folder that another
     process is writing to.
     """
+    check_unseen(data)
     methods = chosen_methods(methods)
     tried = tuple(tried or learning_rates(DEFAULTS[data.inputs.kind].lr, 2))
     folder = writable_folder(out)

@@ -340,7 +340,9 @@ def _read_text_table(path, kind, text, options) -> tuple:
             f"{path} is damaged or cut short and cannot be unpacked ({e}); copy or download it again."
         ) from e
     except (ValueError, OSError) as e:
-        raise ValueError(f"{path} cannot be read as {kind}: {str(e).strip()}") from e
+        raise ValueError(
+            f"{path} cannot be read as {kind} ({str(e).strip()}); correct it there, or write the file again."
+        ) from e
 
 
 def _read_parquet(path):

@@ -23,7 +23,7 @@ from filelock import FileLock, Timeout
 from torch import nn
 
 from ..algorithm.groups import group_names
-from ..core.arguments import lookup
+from ..core.arguments import lookup, number
 from ..core.files import sweep, writable_folder, write_whole
 from ..core.run_format import CONFIG, RECORD
 from ..core.schema import read_checked, write_checked
@@ -56,16 +56,16 @@ def hold(folder) -> FileLock:
 
 # %% ../../nbs/08_training/03_folder.ipynb #1be0eac3
 class Keeper:
-    "Checkpoints of one run in one folder. Raises `ValueError` where it is held, or nothing can be written."
+    "Checkpoints of one run in one folder. Raises `ValueError` where it is held, nothing can be written, or `every` is no time."
 
     def __init__(
         self,
         folder,  # made if needed
         every: float = 30.0,  # seconds between checkpoints, ≥ 0
     ):
+        self.every = number("checkpoint_every", every, 0)
         self.folder = writable_folder(folder)
         self.path = self.folder / "checkpoint.safetensors"
-        self.every = every
         self.written_at = time.monotonic()
         self.asked = None  # the signal that asked the run to stop
 
