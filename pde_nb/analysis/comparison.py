@@ -98,8 +98,8 @@ def check_unseen(data: Data):
     "Raises `ValueError` for data without a test split, on which methods are compared."
     if not len(data.rows("test")):
         raise ValueError(
-            f"{data.name} has no test split, and methods are compared on unseen data; mark some rows as test, "
-            "or leave the split out: then one is made."
+            f"{data.name} has no test split, and methods are compared on unseen data; "
+            "mark some rows as test, or leave the split out: then one is made."
         )
 
 

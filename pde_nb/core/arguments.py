@@ -41,7 +41,7 @@ def number(
     low: float,  # the least that is allowed
     above: bool = False,  # `low` itself is not allowed
 ) -> float:
-    "A finite number of at least `low` (or above it), and at most `SINGLE`. Raises `ValueError` for anything else."
+    "A number of at least `low` (or above it), and at most `SINGLE`. Raises `ValueError` for any other."
     if not is_number(value) or not low <= value <= SINGLE or (above and value == low):
         least = f"above {low}" if above else f"of at least {low}"
         raise ValueError(f"{name}={shown(value)}; give a number {least}{limit(value, SINGLE)}.")

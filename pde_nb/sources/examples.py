@@ -344,7 +344,7 @@ def _read_text_table(path, kind, text, options) -> tuple:
             f"{path} cannot be read as {kind} ({str(e).strip()}); correct it there, or write the file again."
         ) from e
 
-
+# %% ../../nbs/05_sources/01_examples.ipynb #ex0000a1
 def _read_parquet(path):
     "A table from a .parquet file."
     pd = need("pandas", "reading a table")

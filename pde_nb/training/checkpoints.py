@@ -98,7 +98,8 @@ def save_state(
         "state": text,
         "checksum": str(_checksum(text, tensors)),
     }
-    write_whole(path, lambda temporary: write_bytes(temporary, save(tensors, head)))
+    content = in_order(save(tensors, head))
+    write_whole(path, lambda temporary: write_bytes(temporary, content))
 
 
 def write_bytes(path, content: bytes):
@@ -107,6 +108,16 @@ def write_bytes(path, content: bytes):
         f.write(content)
         f.flush()
         os.fsync(f.fileno())
+
+# %% ../../nbs/08_training/02_checkpoints.ipynb #ck0000a1
+def in_order(content: bytes) -> bytes:
+    "A safetensors file whose remarks are sorted: the writer has them in another order every time."
+    end = 8 + int.from_bytes(content[:8], "little")
+    head = json.loads(content[8:end])
+    head["__metadata__"] = dict(sorted(head["__metadata__"].items()))
+    text = json.dumps(head, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)  # tensors begin at a multiple of 8 bytes
+    return b"".join([len(text).to_bytes(8, "little"), text, memoryview(content)[end:]])
 
 # %% ../../nbs/08_training/02_checkpoints.ipynb #0cc778a4
 def load_state(

@@ -56,7 +56,7 @@ def hold(folder) -> FileLock:
 
 # %% ../../nbs/08_training/03_folder.ipynb #1be0eac3
 class Keeper:
-    "Checkpoints of one run in one folder. Raises `ValueError` where it is held, nothing can be written, or `every` is no time."
+    "Checkpoints of one run in one folder. Raises `ValueError` where it is held or cannot be written to."
 
     def __init__(
         self,

@@ -170,7 +170,7 @@ FORBIDDEN = (
     Input("unreadable-table", L, word="loans.csv", unreadable="loans.csv", status=3),
     Input("unreadable-arrays", A, word="a.npz", make=make.arrays(), unreadable="a.npz", status=3),
     Input("unreadable-diagnosed", DG, word="loans.csv", unreadable="loans.csv", status=3),
-    Input("unreadable-picture", P, word="007.png", unreadable="p/007.png", status=3),
+    Input("unreadable-picture", P, word="007.png", unreadable="p/007.png"),
     Input(
         "unreadable-config", f"pde_eval {ERM}", word="config.json", unreadable=f"{ERM}/config.json", status=3
     ),
