@@ -179,7 +179,9 @@ def _mask_array(path):
     try:
         arrays = np.load(path, allow_pickle=False)
     except (ValueError, OSError) as e:
-        raise ValueError(f"{str(path)!r} cannot be read as .npz ({e}).") from None
+        raise ValueError(
+            f"{str(path)!r} cannot be read as .npz ({e}); write it with numpy.savez(path, mask=…)."
+        ) from e
     names = getattr(arrays, "files", ())
     if "mask" not in names:
         raise ValueError(
@@ -217,7 +219,9 @@ def _mask_of_file(folder, data, name, size):
         with Image.open(files[0]) as mask, Image.open(data.inputs.root / name) as picture:
             fitted = mask.convert("L").resize(picture.size, Image.Resampling.NEAREST)
     except OSError as e:
-        raise ValueError(f"{files[0]}: the mask, or its picture, cannot be read ({e}).") from None
+        raise ValueError(
+            f"{files[0]}: the mask, or its picture, cannot be read ({e}); copy or write it again."
+        ) from e
     file = io.BytesIO()
     fitted.save(file, "PNG")
     file.seek(0)

@@ -26,11 +26,11 @@ from pde_nb.analysis.trials import (
     trial_figures,
 )
 from ..core.arguments import visible, whole_number
-from ..core.files import surroundings, writable_folder
+from ..core.files import surroundings, sweep, writable_folder
 from ..core.run_format import CONFIG
 from ..core.schema import read_checked
 from ..core.statistics import Summary
-from ..methods.base import Method
+from ..methods.base import CannotRun, Method
 from ..methods.registry import find_method, method_names
 from ..sources.data import Data
 from ..training.fit import fit_spec
@@ -72,6 +72,8 @@ def contend(
     seeds = list(seeds)
     if not seeds:
         raise ValueError("seeds=[]: give at least one; five allow an interval.")
+    check_unseen(data)
+    sweep(out)
     check_earlier(Path(out) / f"{name}.json", contender, contender_spec(contender, data, **common))
 
     def run(settings, seed):
@@ -92,6 +94,15 @@ def contend(
     return result
 
 # %% ../../nbs/09_analysis/11_comparison.ipynb #efe85151
+def check_unseen(data: Data):
+    "Raises `ValueError` for data without a test split, on which methods are compared."
+    if not len(data.rows("test")):
+        raise ValueError(
+            f"{data.name} has no test split, and methods are compared on unseen data; "
+            "mark some rows as test, or leave the split out: then one is made."
+        )
+
+
 class RunFailed(ValueError):
     "A run that was begun and failed, or that cannot be begun for what stands in its folder."
 
@@ -110,6 +121,8 @@ def trial_run(name, contender: Contender, data: Data, settings, seed: int, out: 
     folder = out / name / f"{settings_name(settings)}-seed{seed}"
     try:
         return fit_spec(spec, data, out=folder, first_in=out / "first", bar=False).record
+    except CannotRun:
+        raise  # the method does not fit the data: that is no failure of the run
     except ValueError as error:
         raise RunFailed(str(error)) from None
 
@@ -319,6 +332,7 @@ def compare(
     Raises `ValueError` when none can run, for a name that is not known, and for a folder that another
     process is writing to.
     """
+    check_unseen(data)
     methods = chosen_methods(methods)
     tried = tuple(tried or learning_rates(DEFAULTS[data.inputs.kind].lr, 2))
     folder = writable_folder(out)

@@ -52,7 +52,7 @@ def begin(name: str, argv: list[str] | None = None):
     "Import a command, run it, and end the process with its status."
     sys.unraisablehook = partial(end_without_threads, name)
     if sys.stdout is None:  # closed, as by >&-
-        sys.stdout = open(os.devnull, "w")
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a terminal may lack a letter

@@ -36,7 +36,7 @@ from pde_nb.benchmarks.reproduction_tables import (
 from .opening import asked_settings, asked_weights, data_options, open_asked, setting_options
 from .shell import SCREEN, guarded, write_json_to, write_text_to
 from ..core.arguments import did_you_mean, lookup, whole_number
-from ..core.files import writable_folder, write_whole
+from ..core.files import sweep, writable_folder, write_whole
 from ..core.seals import with_seal, write_sealed
 from ..report.demo_figure import fig_demo
 from ..sources.published import PUBLISHED
@@ -210,6 +210,7 @@ def write_label(label: str, out: Path, make, draw) -> Path:
     folder = writable_folder(out / name)
     lock = hold(folder)
     try:
+        sweep(folder)
         record = make()
         write_sealed(folder / "record.json", record)
         fig = draw(record)

@@ -44,7 +44,9 @@ def method_options(add):  # `add_argument` of a parser or of a group
         "or that of a preset"
     )
     add("--schedule", default="auto", choices=SCHEDULES, help=schedule)
-    preset = "settings of the 'paper', its 'released' code, or a baseline's own 'authors'; for their data sets"
+    preset = (
+        "settings of the 'paper', its 'released' code, or a baseline's own 'authors'; for their data sets"
+    )
     add("--preset", help=preset)
     first = (
         "of a method of two stages (jtt, eiil, dfr, dfr_tr): folder of a finished run that serves as "

@@ -114,5 +114,5 @@ def check_file(folder, name: str, seals: dict[str, str], remedy: str):
     if digest != seals[name]:
         raise ValueError(
             f"{str(path)!r} was damaged or replaced after it was written, or its checksum was: "
-            f"it does not fit the one that stands in the record beside it; {remedy}."
+            f"it does not fit the one that stands in record.json beside it; {remedy}."
         )

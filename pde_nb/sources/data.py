@@ -217,7 +217,20 @@ def _attributes(attributes, label):
             f"{label!r} is the label and an attribute at once; "
             "an attribute must be something else than the label."
         )
-    return {name: _categories(values, name) for name, values in attributes.items()}
+    columns = {name: _categories(values, name) for name, values in attributes.items()}
+    for name, column in columns.items():
+        _check_repeats(name, column)
+    return columns
+
+
+def _check_repeats(name, column):
+    "Refuse an attribute that numbers the examples: each would be a group of its own."
+    if len(column) > MOST_FRACTIONS and len(np.unique(column)) == len(column):
+        raise ValueError(
+            f"the attribute {name!r} has another value in each of {len(column):,} rows, such as "
+            f"{column[0].item()!r}, so every group would be a single example; name a column whose values "
+            "repeat, or cut its values into a few ranges first."
+        )
 
 # %% ../../nbs/05_sources/02_data.ipynb #fbd128b0
 def _training_groups(codes, class_values, attributes, given: DataOptions, remarks) -> Groups:

@@ -340,9 +340,11 @@ def _read_text_table(path, kind, text, options) -> tuple:
             f"{path} is damaged or cut short and cannot be unpacked ({e}); copy or download it again."
         ) from e
     except (ValueError, OSError) as e:
-        raise ValueError(f"{path} cannot be read as {kind}: {str(e).strip()}") from e
+        raise ValueError(
+            f"{path} cannot be read as {kind} ({str(e).strip()}); correct it there, or write the file again."
+        ) from e
 
-
+# %% ../../nbs/05_sources/01_examples.ipynb #ex0000a1
 def _read_parquet(path):
     "A table from a .parquet file."
     pd = need("pandas", "reading a table")

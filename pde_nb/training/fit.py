@@ -18,6 +18,7 @@ from torch import nn
 
 from ..algorithm.groups import Overlap, group_names
 from ..algorithm.metrics import GroupCounts
+from ..core.arguments import number
 from ..core.statistics import detectable_difference
 from ..methods.base import Method
 from ..sources.data import SPLITS, Data
@@ -61,7 +62,7 @@ def robust_fit(
     device=None,  # 'cpu', 'cuda', …; None: a GPU when there is one
     out=None,  # folder of the run; None: nothing is written
     restart: bool = False,  # throw away what the folder holds
-    checkpoint_every: float = 30.0,  # seconds
+    checkpoint_every: float = 30.0,  # seconds, ≥ 0
     bar: bool = True,  # show progress
     opened: dict | None = None,  # how the data was opened, for the record
     began: Callable[[Run, dict], None] | None = None,  # called before training, with the run and its config
@@ -93,6 +94,7 @@ def fit_spec(
     first_in=None,
 ) -> Fit:
     "Train the run of a spec, select, evaluate the test set once. Raises `ValueError` as `robust_fit` does."
+    checkpoint_every = number("checkpoint_every", checkpoint_every, 0)
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         run = build(spec, data, bar)

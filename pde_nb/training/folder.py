@@ -23,15 +23,15 @@ from filelock import FileLock, Timeout
 from torch import nn
 
 from ..algorithm.groups import group_names
-from ..core.arguments import lookup
-from ..core.files import writable_folder, write_whole
+from ..core.arguments import lookup, number
+from ..core.files import sweep, writable_folder, write_whole
 from ..core.run_format import CONFIG, RECORD
 from ..core.schema import read_checked, write_checked
 from ..core.seals import check_file, file_digest, seal_files
 from ..core.tables import disarm
 from ..networks.weights import read_weights
 from ..sources.data import SPLITS, Data
-from .checkpoints import load_state, save_state, sweep, write_bytes
+from .checkpoints import load_state, save_state, write_bytes
 
 # %% ../../nbs/08_training/03_folder.ipynb #8af761a5
 def hold(folder) -> FileLock:
@@ -56,16 +56,16 @@ def hold(folder) -> FileLock:
 
 # %% ../../nbs/08_training/03_folder.ipynb #1be0eac3
 class Keeper:
-    "Checkpoints of one run in one folder. Raises `ValueError` where it is held, or nothing can be written."
+    "Checkpoints of one run in one folder. Raises `ValueError` where it is held or cannot be written to."
 
     def __init__(
         self,
         folder,  # made if needed
         every: float = 30.0,  # seconds between checkpoints, ≥ 0
     ):
+        self.every = number("checkpoint_every", every, 0)
         self.folder = writable_folder(folder)
         self.path = self.folder / "checkpoint.safetensors"
-        self.every = every
         self.written_at = time.monotonic()
         self.asked = None  # the signal that asked the run to stop
 

@@ -255,7 +255,7 @@ def ask(
     answer = Answer.of(place.finish(words, here))
     names = (file, Path(file).name, f"{str(Path(file).parent)!r} holds another run")
     verdict, detail = judge(answer, wanted, names, first)
-    if verdict in ("true", "said") and answer.status == 0:
+    if verdict in ("true", "said"):
         fault = tree_fault(here / "cwd", tree, file, here / "damaged" / file, verdict == "said")
         if fault:
             return "files", f"{fault}; it printed: {last_lines(answer.stdout)}"

@@ -84,7 +84,7 @@ OPTIONS = (
     Input("train-terms-of-table", L + " --class-terms", word="class-terms"),
     Input("train-text-column-absent", L + " --text story", word="story"),
     Input("train-image-column-absent", L + " --image photo", word="photo"),
-    Input("train-text-offline", L + " --text purpose", word="model|tokenizer|network"),
+    Input("train-text-offline", L + " --text purpose", word="model|tokenizer|network", status=3),
     Input("train-preset-of-table", L + " --preset paper", word="preset"),
     Input("train-preset-unknown", L + " --preset best", word="preset"),
     Input("train-schedule-and-auto", L.replace("erm", "pde") + " --expand-by 3", word="expand-by"),
@@ -167,25 +167,35 @@ READERS = (
 ERM = "train-erm/out"
 # Files that may not be read, folders that may not be written to, and output that goes nowhere.
 FORBIDDEN = (
-    Input("unreadable-table", L, word="loans.csv", unreadable="loans.csv"),
-    Input("unreadable-arrays", A, word="a.npz", make=make.arrays(), unreadable="a.npz"),
-    Input("unreadable-diagnosed", DG, word="loans.csv", unreadable="loans.csv"),
+    Input("unreadable-table", L, word="loans.csv", unreadable="loans.csv", status=3),
+    Input("unreadable-arrays", A, word="a.npz", make=make.arrays(), unreadable="a.npz", status=3),
+    Input("unreadable-diagnosed", DG, word="loans.csv", unreadable="loans.csv", status=3),
     Input("unreadable-picture", P, word="007.png", unreadable="p/007.png"),
-    Input("unreadable-config", f"pde_eval {ERM}", word="config.json", unreadable=f"{ERM}/config.json"),
-    Input("unreadable-record", f"pde_eval {ERM}", word="record.json", unreadable=f"{ERM}/record.json"),
-    Input("unreadable-model", f"pde_eval {ERM}", word="model", unreadable=f"{ERM}/model.safetensors"),
     Input(
-        "unreadable-ledger", "pde_report train-pde/out", word="ledger", unreadable="train-pde/out/ledger.csv"
+        "unreadable-config", f"pde_eval {ERM}", word="config.json", unreadable=f"{ERM}/config.json", status=3
     ),
-    Input("unwritable-train", L, word="write", unreadable="."),
-    Input("unwritable-compare", CMP, word="write", unreadable="."),
-    Input("unwritable-reproduce", RR, word="write", unreadable="."),
-    Input("unwritable-json", DG + " --json d.json", word="write", unreadable="."),
-    Input("unwritable-figure", DG + " --figure d.png", word="write", unreadable="."),
-    Input("unwritable-report", f"pde_report {ERM} --out r.html", word="write", unreadable="."),
-    Input("full-output-train", L, word="space|write|print", printed_to="/dev/full"),
-    Input("full-output-diagnose", DG, word="space|write|print", printed_to="/dev/full"),
-    Input("full-output-report", REPORT, word="space|write|print", printed_to="/dev/full"),
+    Input(
+        "unreadable-record", f"pde_eval {ERM}", word="record.json", unreadable=f"{ERM}/record.json", status=3
+    ),
+    Input(
+        "unreadable-model", f"pde_eval {ERM}", word="model", unreadable=f"{ERM}/model.safetensors", status=3
+    ),
+    Input(
+        "unreadable-ledger",
+        "pde_report train-pde/out",
+        word="ledger",
+        unreadable="train-pde/out/ledger.csv",
+        status=3,
+    ),
+    Input("unwritable-train", L, word="write", unreadable=".", status=3),
+    Input("unwritable-compare", CMP, word="write", unreadable=".", status=3),
+    Input("unwritable-reproduce", RR, word="write", unreadable=".", status=3),
+    Input("unwritable-json", DG + " --json d.json", word="write", unreadable=".", status=3),
+    Input("unwritable-figure", DG + " --figure d.png", word="write", unreadable=".", status=3),
+    Input("unwritable-report", f"pde_report {ERM} --out r.html", word="write", unreadable=".", status=3),
+    Input("full-output-train", L, word="space|write|print", printed_to="/dev/full", status=3),
+    Input("full-output-diagnose", DG, word="space|write|print", printed_to="/dev/full", status=3),
+    Input("full-output-report", REPORT, word="space|write|print", printed_to="/dev/full", status=3),
 )
 
 # What pde_compare and pde_diagnose are given.
@@ -206,7 +216,7 @@ COMPARISONS = (
         "ok",
         make=make.written("o/notes.json", '{"hello": 1}'),
     ),
-    Input("compare-other-budget", OTHER_BUDGET + " --budget 9", word="another run"),
+    Input("compare-other-budget", OTHER_BUDGET + " --budget 9", word="another comparison"),
     Input("diagnose-nothing", "pde_diagnose", word="--data"),
     Input("diagnose-label", DG.replace("granted", "grant"), word="granted"),
     Input("diagnose-embeddings", DG + " --embeddings loans.csv", word="loans.csv"),

@@ -10,7 +10,7 @@ from torture.commands import Command, all_commands
 from torture.input_cases import CASES
 from torture.input_data import Input
 from torture.places import Judged, Place, reference, scratch
-from torture.reading import Answer, broken, last_lines, refusal_fault
+from torture.reading import JUDGED_BAD, Answer, broken, last_lines, refusal_fault
 from torture.server import Bounds
 
 RUNS = ("train-erm", "train-pde", "train-jtt", "train-rarely", "compare", "reproduce-runs", "train-seeds")
@@ -76,7 +76,8 @@ def verdict_of(case: Input, answer: Answer) -> tuple[str, str]:
     if answer.status != case.status:
         return "status", f"status {answer.status} instead of {case.status}: {last_lines(answer.stderr)}"
     usage = answer.stderr.startswith("usage: ")
-    fault = "" if usage or case.status != 2 else refusal_fault(answer, remedy=False)
+    judged = usage or case.status == JUDGED_BAD  # no message, or one of the parser
+    fault = "" if judged else refusal_fault(answer, remedy=False, status=case.status)
     if not fault and case.word and not re.search(case.word, answer.stderr, re.IGNORECASE):
         fault = f"{case.word!r} is not in the message"
     if fault:

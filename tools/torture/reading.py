@@ -10,6 +10,7 @@ from torture.equality import differences, steady
 from torture.server import Process
 
 REFUSED = 2  # exit statuses
+JUDGED_BAD = 1
 PAGES = ("comparison.md", "comparison.html", "comparison.tex", "comparison.png")
 SAYS = re.compile(r"^pde_\w+: ", re.MULTILINE)
 # Every message ends with what to do; a remedy has one of these words.
@@ -53,10 +54,12 @@ def broken(answer: Answer) -> str:
     return ""
 
 
-def refusal_fault(answer: Answer, names: tuple[str, ...] = (), remedy: bool = True) -> str:
+def refusal_fault(
+    answer: Answer, names: tuple[str, ...] = (), remedy: bool = True, status: int = REFUSED
+) -> str:
     """What is wrong with a refusal: its status, its length, no file named, no remedy; '' for nothing."""
-    if answer.status != REFUSED:
-        return f"status {answer.status} instead of {REFUSED}"
+    if answer.status != status:
+        return f"status {answer.status} instead of {status}"
     if len(SAYS.findall(answer.stderr)) != 1:
         return "not one message"
     message = answer.stderr[SAYS.search(answer.stderr).start() :]
@@ -82,20 +85,21 @@ def judge(answer: Answer, wanted: Answer, names: tuple[str, ...], first: str = "
     command printed when it made the files.
 
     `refused` and `true` are right; so is `said`, where a line names the file or what was done, and no other
-    line is new, but for a method that a comparison leaves out. `silent`: other lines than of the file as it
-    was, and no word of it.
+    line is new, but for a method that a comparison leaves out; its status may be 1 then. `silent`: other
+    lines than of the file as it was, and no word of it.
     """
     fault = broken(answer)
     if fault:
         return fault, last_lines(answer.stderr)
-    if answer.status != wanted.status:
+    listed = answer.status == JUDGED_BAD and wanted.status == 0  # a comparison, without what cannot be used
+    if answer.status != wanted.status and not listed:
         wording = refusal_fault(answer, names)
         return ("wording", f"{wording}: {last_lines(answer.stderr)}") if wording else ("refused", "")
     got, true = plain_lines(answer.stdout), plain_lines(wanted.stdout)
     known = [*true, *plain_lines(first)]
     new = [line for line in got if line not in known]
     lost = [line for line in true if line not in got]
-    if not new and not any(map(has_figures, lost)):
+    if not new and not any(map(has_figures, lost)) and not listed:
         return "true", ""
     notices = [line for line in [*new, *answer.stderr.splitlines()] if is_notice(line, names)]
     unexplained = [line for line in new if line not in notices]

@@ -7,7 +7,6 @@ which are equal write files that are equal, seconds included.
 
 import contextlib
 import ctypes
-import functools
 import importlib
 import io
 import os
@@ -86,24 +85,17 @@ def prepare(warm: list[tuple[str, list[str]]]):
     stand_still()
 
 
-def remember_comments():
-    """Parse the comments of the settings, which stand in the help, once instead of for every command."""
-    from pde_nb.cli import opening
-
-    opening.setting_comments = functools.cache(opening.setting_comments)
-    opening.setting_comments()
-
-
 def no_revision() -> None:
     """What the library finds out about the revision."""
 
 
 def stand_still():
     """Let the modules of the library see a clock that stands still, and no revision."""
+    from pde_nb.cli import opening
     from pde_nb.core import files
 
     files._revision = no_revision
-    remember_comments()
+    opening.setting_comments()  # stand in the help: parsed once, instead of for every command
     for name, module in list(sys.modules.items()):
         if name.startswith("pde_nb") and getattr(module, "time", None) is time:
             module.time = StillClock()
