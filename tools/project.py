@@ -62,10 +62,9 @@ def version_faults():
 
 
 def commands():
-    """The console commands of settings.ini, without `pde_`."""
-    return [
-        line.partition("=")[0].strip().removeprefix("pde_") for line in settings()["console_scripts"].split()
-    ]
+    """The console commands of settings.ini, without `pde_`; not `pde`, which is all of them."""
+    names = [line.partition("=")[0].strip() for line in settings()["console_scripts"].split()]
+    return [name.removeprefix("pde_") for name in names if name != "pde"]
 
 
 def command_faults():
