@@ -30,7 +30,7 @@ from ..core.files import surroundings, sweep, writable_folder
 from ..core.run_format import CONFIG
 from ..core.schema import read_checked
 from ..core.statistics import Summary
-from ..methods.base import Method
+from ..methods.base import CannotRun, Method
 from ..methods.registry import find_method, method_names
 from ..sources.data import Data
 from ..training.fit import fit_spec
@@ -121,6 +121,8 @@ def trial_run(name, contender: Contender, data: Data, settings, seed: int, out: 
     folder = out / name / f"{settings_name(settings)}-seed{seed}"
     try:
         return fit_spec(spec, data, out=folder, first_in=out / "first", bar=False).record
+    except CannotRun:
+        raise  # no failure: the method has nothing to work with on this data
     except ValueError as error:
         raise RunFailed(str(error)) from None
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from ..core.files import sweep, write_whole
+from ..core.files import write_whole
 
 # %% ../../nbs/08_training/02_checkpoints.ipynb #a89cd986
 def pack(state) -> tuple[object, dict[str, torch.Tensor]]:  # what JSON can say, and the tensors by name
