@@ -122,7 +122,7 @@ def trial_run(name, contender: Contender, data: Data, settings, seed: int, out: 
     try:
         return fit_spec(spec, data, out=folder, first_in=out / "first", bar=False).record
     except CannotRun:
-        raise  # the method does not fit the data: that is no failure of the run
+        raise  # no failure: the method has nothing to work with on this data
     except ValueError as error:
         raise RunFailed(str(error)) from None
 

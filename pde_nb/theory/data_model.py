@@ -35,12 +35,12 @@ def _requirements(m: DataModel) -> list[tuple[str, bool, str]]:
     noises = "must be 'isotropic' (as in the definition) or 'orthogonal' (projected off both features)"
     share = "must be in (0, 1]: it is the probability that the attribute agrees with the label"
     spread = "must be a number ≥ 0: the noise has standard deviation sigma_p/√dim per coordinate"
-    patches = "must be at least 3: one core, one spurious and at least one noise patch"
-    plane = "must be at least 2: the core and the spurious direction are orthogonal"
+    patches = "must be a number of at least 3: one core, one spurious and at least one noise patch"
+    plane = "must be a number of at least 2: the core and the spurious direction are orthogonal"
     room = "must be at least 3 for orthogonal noise: two dimensions are taken by the features"
     return [
-        ("n_patches", m.n_patches >= 3, patches),
-        ("dim", m.dim >= 2, plane),
+        ("n_patches", 3 <= m.n_patches < np.inf, patches),
+        ("dim", 2 <= m.dim < np.inf, plane),
         ("alpha", 0 < m.alpha <= 1, share),
         ("beta_c", 0 < m.beta_c < np.inf, "must be a positive number: the strength of the core feature"),
         ("beta_s", 0 < m.beta_s < np.inf, "must be a positive number: the strength of the spurious feature"),

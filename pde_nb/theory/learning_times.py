@@ -36,7 +36,7 @@ def steps_to(z0, v, rate: float, limit: int = 10**7) -> int:
 
 
 def hitting_bounds(
-    z0,  # start, > 0
+    z0,  # start, > 0, with a finite inverse
     v,  # target, ≥ z0
     m,  # m z² ≤ z_{t+1} − z_t, m > 0
     M,  # z_{t+1} − z_t ≤ M z², M ≥ m
@@ -45,6 +45,8 @@ def hitting_bounds(
     require_positive(z0=z0, v=v, m=m, M=M)
     if np.any(np.asarray(z0) > v) or np.any(np.asarray(m) > M):
         raise ValueError(f"z0={z0}, v={v}, m={m}, M={M}; the bounds need z0 ≤ v and m ≤ M.")
+    if not np.all(np.isfinite(1 / np.asarray(z0, float))):
+        raise ValueError(f"z0={z0} is too small: its inverse is no number; give a larger start.")
     return (1 / z0 - 1 / v) / M, np.ceil((1 / z0 - 1 / v) * (1 + m * v) / m)
 
 

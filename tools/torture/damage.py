@@ -11,7 +11,7 @@ import numpy as np
 from torture.commands import READERS, Command, all_commands
 from torture.equality import files_of
 from torture.places import Judged, Place, reference, scratch
-from torture.reading import Answer, copy_tree, judge, last_lines, tree_fault
+from torture.reading import JUDGED_BAD, Answer, copy_tree, judge, last_lines, tree_fault
 from torture.server import start
 
 WELL = ("true", "said", "refused")
@@ -256,7 +256,8 @@ def ask(
     names = (file, Path(file).name, f"{str(Path(file).parent)!r} holds another run")
     verdict, detail = judge(answer, wanted, names, first)
     if verdict in ("true", "said"):
-        fault = tree_fault(here / "cwd", tree, file, here / "damaged" / file, verdict == "said")
+        before, left_out = here / "damaged" / file, answer.status == JUDGED_BAD
+        fault = tree_fault(here / "cwd", tree, file, before, verdict == "said", left_out)
         if fault:
             return "files", f"{fault}; it printed: {last_lines(answer.stdout)}"
     return verdict, detail

@@ -131,10 +131,13 @@ def last_lines(text: str, most: int = 300) -> str:
     return " | ".join(text.strip().splitlines()[-3:])[-most:]
 
 
-def tree_fault(folder: Path, wanted: Path, damaged: str, before: Path, said: bool) -> str:
+def tree_fault(
+    folder: Path, wanted: Path, damaged: str, before: Path, said: bool, left_out: bool = False
+) -> str:
     """What a command that ended well left otherwise than it should have; '' for nothing.
 
-    The damaged file may be as it was damaged, where the command does not read it.
+    The damaged file may be as it was damaged, where the command does not read it. Where a method was
+    `left_out`, its files may be missing.
     """
     lines = []
     pages = PAGES if said else ()  # they lack what was left out
@@ -143,7 +146,7 @@ def tree_fault(folder: Path, wanted: Path, damaged: str, before: Path, said: boo
         name, file = line.split(" ", 1)[0], folder / damaged
         untouched = name == damaged or name.startswith(damaged + "/")
         as_damaged = untouched and (not file.exists() or not before.exists() or unchanged(file, before))
-        if not as_damaged:
+        if not as_damaged and not (left_out and line.endswith(" is missing")):
             lines.append(line)
     return "; ".join(lines)
 
