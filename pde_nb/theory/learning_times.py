@@ -45,7 +45,7 @@ def hitting_bounds(
     require_positive(z0=z0, v=v, m=m, M=M)
     if np.any(np.asarray(z0) > v) or np.any(np.asarray(m) > M):
         raise ValueError(f"z0={z0}, v={v}, m={m}, M={M}; the bounds need z0 ≤ v and m ≤ M.")
-    if not np.all(np.isfinite(1 / np.asarray(z0, float))):
+    if np.any(np.asarray(z0, float) * np.finfo(float).max < 1):
         raise ValueError(f"z0={z0} is too small: its inverse is no number; give a larger start.")
     return (1 / z0 - 1 / v) / M, np.ceil((1 / z0 - 1 / v) * (1 + m * v) / m)
 
