@@ -5,7 +5,8 @@
 # %% auto #0
 __all__ = ['OPENED', 'READ_AS', 'DAMAGE', 'open_data', 'refuse_unused', 'with_kinds', 'parse_kinds', 'ArrayFile', 'read_arrays',
            'open_arrays', 'data_options', 'column_options', 'open_asked', 'say_columns', 'model_options',
-           'asked_inputs', 'asked_weights', 'setting_options', 'asked_settings', 'opened_with', 'open_again']
+           'asked_inputs', 'asked_weights', 'setting_options', 'shown_settings', 'asked_settings', 'opened_with',
+           'open_again']
 
 # %% ../../nbs/12_cli/02_opening.ipynb #30fce4c1
 import argparse
@@ -294,15 +295,28 @@ def asked_weights(args: argparse.Namespace) -> str | None:
 def setting_options(
     add,  # `add_argument` of a parser or of a group
     leave_out: tuple[str, ...] = (),
+    of_method: str | None = None,  # the help shows the settings of this method alone; None: of all
 ):
     "An option for each setting; `asked_settings` reads them."
+    shown = shown_settings(of_method)
     for name, comment in setting_comments().items():
-        if name not in leave_out:
-            option = "--" + name.replace("_", "-")
-            parts = [part for part in (methods_with(name), comment) if part]
-            text = ": ".join(parts).replace("%", "%%")
-            kinds = dict(type=parse_value, default=MISSING, metavar="VALUE")
-            add(option, dest="set_" + name, help=text, **kinds)
+        if name in leave_out:
+            continue
+        kinds = dict(type=parse_value, default=MISSING, metavar="VALUE", help=argparse.SUPPRESS)
+        if name in shown:
+            parts = [comment] if of_method else [methods_with(name), comment]
+            kinds["help"] = ": ".join(filter(None, parts)).replace("%", "%%")
+        add("--" + name.replace("_", "-"), dest="set_" + name, **kinds)
+
+
+def shown_settings(method: str | None) -> set[str]:
+    "The settings that a method has, those of training included; all for None or an unknown method."
+    if method not in METHODS:
+        return set(setting_comments())
+    shown = {f.name for f in fields(Settings)} | set(METHODS[method].setting_names())
+    if "fixed" in getattr(METHODS[method], "schedules", ()):
+        shown |= {f.name for f in fields(Schedule)}
+    return shown
 
 
 def asked_settings(args: argparse.Namespace) -> dict:

@@ -71,28 +71,33 @@ def run_options(add):  # `add_argument` of a parser or of a group
     add("--json", metavar="FILE", help="write the test figures as JSON; '-' prints them")
 
 # %% ../../nbs/12_cli/03_train.ipynb #9f8a9866
-def train_parser() -> argparse.ArgumentParser:
+def train_parser(
+    method: str = "pde",  # whose settings the help shows
+) -> argparse.ArgumentParser:
     p = argparse.ArgumentParser(
         "pde_train",
+        usage="pde_train --data DATA --label COLUMN --attribute COLUMN [options]",
         description="Train a model that works on every group, and report the accuracy of each. "
         "An unfinished run in the same folder goes on where it was.",
     )
-    data_options(p.add_argument)
-    model_options(p.add_argument)
-    method_options(p.add_argument)
-    run_options(p.add_argument)
-    settings = p.add_argument_group("settings", "replace those of the preset or the plain defaults")
-    setting_options(settings.add_argument)
+    data_options(p.add_argument_group("data").add_argument)
+    method_options(p.add_argument_group("method").add_argument)
+    run_options(p.add_argument_group("run").add_argument)
+    model_options(p.add_argument_group("model").add_argument)
+    what = f"of training and of {method}, in place of those of the preset or the plain defaults; "
+    settings = p.add_argument_group("settings", what + "--method NAME --help shows those of another method")
+    setting_options(settings.add_argument, of_method=method)
     return p
 
 
-def load_asked_method(argv: list[str] | None):
-    "Import the method of another package when a command asks for it, so that its settings are options too."
+def asked_method(argv: list[str] | None) -> str:
+    "The method that a command asks for; one of another package is imported, for its settings."
     peek = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    peek.add_argument("--method")
-    name = peek.parse_known_args(argv)[0].method
+    peek.add_argument("--method", nargs="?")
+    name = peek.parse_known_args(argv)[0].method or "pde"
     if name in method_names() and name not in METHODS:
         find_method(name)
+    return name
 
 # %% ../../nbs/12_cli/03_train.ipynb #bc24e229
 def plan_text(run: Run, config: dict) -> str:
@@ -211,8 +216,9 @@ def train_seeds(args, data: Data, keep: dict, say) -> dict:
 # %% ../../nbs/12_cli/03_train.ipynb #723ea173
 def pde_train(argv: list[str] | None = None):
     "Console command: train and report."
+    method = "pde"
     try:
-        load_asked_method(argv)
+        method = asked_method(argv)
     except Exception:
         pass  # the command itself says what is wrong with that method
-    guarded(train_parser(), _train, argv)
+    guarded(train_parser(method), _train, argv)

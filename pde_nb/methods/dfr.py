@@ -185,9 +185,8 @@ class DFR(Method):
     epochs: int = 20  # of the first stage, ≥ 1
     subsets: int = 20  # balanced subsets whose regressions are averaged, ≥ 1
     strengths: tuple = STRENGTHS  # inverse strengths of the L1 penalty that are tried, > 0
-    standardise: bool | str = (
-        True  # embeddings; 'fitted': while tuning on validation by those that are fitted
-    )
+    # embeddings, before the regression; 'fitted': while tuning on validation by those that are fitted
+    standardise: bool | str = True
     halving: str = "group"  # of validation, for tuning: within each group, or 'random'
     class_weights: tuple = (1.0,)  # tried for each class in turn, > 0
     first_keeps: str = "best"  # the model of the first stage that counts: 'best' on validation, or 'last'

@@ -42,7 +42,7 @@ class Settings:
     # stop after so many epochs of a stage without a better worst group; not in PDE's warm-up
     patience: int | None = None
     bf16: bool = False  # autocast to bfloat16
-    channels_last: bool = False
+    channels_last: bool = False  # pictures with the channels last in memory, faster on some GPUs
     compile: bool = False  # torch.compile, for full batches
     # capture the work of a full batch once and replay it; for pictures and numbers on a GPU
     graph: bool = False
