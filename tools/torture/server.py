@@ -76,12 +76,15 @@ def prepare(warm: list[tuple[str, list[str]]]):
     tqdm.tqdm.monitor_interval = 0  # else it starts a thread, which a fork does not take along
     for place in programs().values():
         importlib.import_module(place.partition(":")[0])
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+    home = os.getcwd()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
         for program, argv in warm:
             with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
                 status = call(program, argv)
             if status:
                 raise SystemExit(f"torture: {program} {' '.join(argv)} ended with {status}; mend that first.")
+        os.chdir(home)
     stand_still()
 
 
