@@ -76,7 +76,8 @@ def contents(paths):
         pages = [path.with_suffix("").as_posix() for path in paths if path.parent == Path(folder)]
         if pages:
             trees.append(toctree(caption, pages))
-    return "\n\n".join([*trees, toctree("Reference", ["api"])])
+    pages = [path.stem for path in paths if path.parent == Path() and path != Path("index.ipynb")]
+    return "\n\n".join([*trees, toctree("Reference", [*pages, "api"])])
 
 
 def reference(lib):

@@ -7,7 +7,7 @@ from pathlib import Path
 from torture.commands import Command, all_commands
 from torture.equality import differences, files_of
 from torture.places import Judged, Place, mount, reference, scratch, unmount
-from torture.reading import Answer, broken, last_lines, refusal_fault
+from torture.reading import ENVIRONMENT, JUDGED_BAD, Answer, broken, last_lines, refusal_fault
 from torture.server import Bounds
 
 KINDS = ("tmpfs", "fsize")  # a small file system, or a limit on the size of each file
@@ -58,7 +58,9 @@ def too_little(place: Place, command: Command, here: Path, kind: str, size: int)
         return broken(answer), [*faults, f"{broken(answer)}: {last_lines(answer.stderr)}"]
     if answer.status == 0:
         return "enough", faults
-    wording = refusal_fault(answer)
+    if answer.status == JUDGED_BAD and "cannot write" in answer.stdout:
+        return "said", faults  # a comparison goes on, and lists what failed
+    wording = refusal_fault(answer, status=ENVIRONMENT)
     if wording:
         return "wording", [*faults, f"{wording}: {last_lines(answer.stderr)}"]
     return "refused", faults

@@ -9,8 +9,9 @@ from pathlib import Path
 from torture.equality import differences, steady
 from torture.server import Process
 
-REFUSED = 2  # exit statuses
-JUDGED_BAD = 1
+JUDGED_BAD = 1  # exit statuses
+REFUSED = 2
+ENVIRONMENT = 3
 PAGES = ("comparison.md", "comparison.html", "comparison.tex", "comparison.png")
 SAYS = re.compile(r"^pde_\w+: ", re.MULTILINE)
 # Every message ends with what to do; a remedy has one of these words.
@@ -20,6 +21,7 @@ WORDS = """
 """
 REMEDY = re.compile(rf"\b({'|'.join(WORDS.split())})\b", re.IGNORECASE)
 BARS = re.compile(r"^.*(it/s|s/it|\d+%\|).*$", re.MULTILINE)  # of progress, on the standard error
+TIMES = re.compile(r"^[\d.]+ s on \d+ process(es)?\..*$", re.MULTILINE)  # how long it took
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class Answer:
     @classmethod
     def of(cls, process: Process) -> "Answer":
         stderr = process.text("stderr").replace("\r", "\n")
-        return cls(process.status, process.text("stdout"), BARS.sub("", stderr).strip())
+        return cls(process.status, process.text("stdout"), TIMES.sub("", BARS.sub("", stderr)).strip())
 
     @classmethod
     def read(cls, path: Path) -> "Answer":
