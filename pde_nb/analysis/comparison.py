@@ -338,6 +338,7 @@ def compare(
     folder = writable_folder(out)
     asked = Asked(data, passes, schedule, tried, common)
     refused, failed = {}, []
+    reason = None  # of the last method that was refused
     specs = {}
     with hold(folder):
         for name, method in methods.items():
@@ -346,11 +347,13 @@ def compare(
                 specs[name] = contender_spec(contender, data, **common)
                 contend(name, contender, data, seeds, folder, say, **common)
             except ValueError as error:
-                refused[name] = str(error)
+                refused[name], reason = str(error), error
                 failed += [name] if isinstance(error, RunFailed) else []
                 say(visible(f"{name}: not run: {error}"))
     if len(refused) == len(methods):
-        raise ValueError("no method could run: " + "; ".join(f"{k}: {why}" for k, why in refused.items()))
+        raise ValueError(
+            "no method could run: " + "; ".join(f"{k}: {why}" for k, why in refused.items())
+        ) from reason
     ran = sorted(name for name in methods if name not in refused)
     others, unasked = found_beside(folder, specs, asked)
     return Comparison(read_results(folder, ran), refused, folder, tuple(failed), others, unasked)
