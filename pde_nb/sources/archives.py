@@ -7,6 +7,7 @@ __all__ = ['unpack']
 
 # %% ../../nbs/05_sources/10_archives.ipynb #d2bbe662
 import gzip
+import re
 import shutil
 import stat
 import tarfile
@@ -20,13 +21,21 @@ from .download import DISK_ERRORS, MirrorError, disk_error, page_title, plain_te
 
 # %% ../../nbs/05_sources/10_archives.ipynb #b2d6c225
 HEADER = 1 << 20  # bytes that one header of a tar archive may have
+DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)  # no names of files on Windows
+
+
+def _leads_out(clean: str, parts: list[str]) -> bool:
+    "Whether a name leads out of the folder that it is put below, or is none that a file may have."
+    if clean.startswith("/") or ".." in parts or ":" in clean or not clean.isprintable():
+        return True
+    return any(DEVICES.fullmatch(part.rstrip(" .")) for part in parts)
 
 
 def _path_within(name) -> Path:
     "A name of an archive as a path below a folder."
     clean = name.replace("\\", "/")
     parts = [p for p in clean.split("/") if p not in ("", ".")]
-    if clean.startswith("/") or ".." in parts or ":" in clean or not clean.isprintable():
+    if _leads_out(clean, parts):
         raise MirrorError(
             f"is an archive with the name {plain_text(name)!r}, "
             "which leads out of the folder or cannot be a file's; it is refused"
