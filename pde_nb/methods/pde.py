@@ -138,7 +138,9 @@ def settings(self: PDE) -> dict:
 
 @patch(cls_method=True)
 def title_of(cls: PDE, description: dict) -> str:
-    "The label, and which kind of schedule a run had."
+    "The label, and which kind of schedule a run had, where the description says it."
+    if "schedule" not in description:
+        return cls.label
     return f"{cls.label}, schedule {'auto' if description.get('schedule') == 'auto' else 'fixed'}"
 
 # %% ../../nbs/07_methods/06_pde.ipynb #0bcabc70
