@@ -607,6 +607,12 @@ def check_site():
     return Outcome(done.returncode == 0, said(done))
 
 
+def check_faults():
+    """Every fault of tools/mutants.py has its place in the code, once, and its notebooks are there."""
+    done = python("tools/mutants.py", "--list")
+    return Outcome(done.returncode == 0, "" if done.returncode == 0 else said(done))
+
+
 def relative_targets(markdown):
     """What a text in Markdown links to or shows, outside code, that is no full address."""
     text = re.sub(r"^```.*?^```|(`+)(?!`).*?(?<!`)\1(?!`)", "", markdown, flags=re.DOTALL | re.MULTILINE)
@@ -676,6 +682,7 @@ CHECKS = {
     "commands": agreement(project.command_faults),
     "workflows": agreement(project.workflow_faults),
     "pythons": agreement(project.python_faults),
+    "faults": check_faults,
 }
 SLOW_CHECKS = ("site", "claims")  # which take as long as a notebook
 

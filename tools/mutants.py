@@ -274,10 +274,10 @@ TRAINED = (
     ),
     Mutant(
         "a resumed run has other random numbers",
-        "training.run",
+        "training.checkpoints",
         'torch.set_rng_state(state["cpu"])',
         "torch.get_rng_state()",
-        ("08_training/05_run", TRAINING),
+        ("08_training/02_checkpoints", TRAINING),
     ),
     Mutant(
         "a resumed run has forgotten its momentum",
@@ -344,7 +344,7 @@ CLAIMS = (
         "theory.learning_times",
         "return (1 / z0 - 1 / v) / M,",
         "return (1 / z0 - 1 / v) / m,",
-        ("03_theory/04_learning_times", THEORY),
+        ("03_theory/05_learning_times", THEORY),
     ),
 )
 MUTANTS = (*FIGURES, *STATISTICS, *GROUPS, *EXPANSION, *LOSSES, *TRAINED, *DATA, *CLAIMS)
@@ -376,6 +376,16 @@ def faulty_cells(notebook: dict, mutant: Mutant) -> dict:
     source = replaced("".join(with_it[0]["source"]), mutant, "the cell")
     with_it[0]["source"] = source.splitlines(keepends=True)
     return notebook
+
+
+def check_fit(root: Path, mutant: Mutant):
+    """End the program unless a fault has its place in the code, and its notebooks are there."""
+    faulty(root, mutant)
+    for page in mutant.pages:
+        if not (root / NBS / f"{page}.ipynb").exists():
+            raise SystemExit(
+                f"{mutant.name!r}: there is no notebook {page}; name the one that should notice."
+            )
 
 
 def faulty(root: Path, mutant: Mutant) -> dict[Path, str]:
@@ -511,7 +521,7 @@ def try_all(mutants: list[Mutant], path: Path, lines: dict[str, dict]):
     with tempfile.TemporaryDirectory() as folder:
         root = copied_tree(Path(folder))
         for mutant in mutants:
-            faulty(root, mutant)  # every one must fit before the first is tried
+            check_fit(root, mutant)  # every one, before the first is tried
         sound = set()
         for mutant in mutants:
             what = dict(name=mutant.name, module=mutant.module, old=mutant.old, new=mutant.new)
@@ -533,10 +543,14 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="parts of the names of faults, or of modules; default all")
     parser.add_argument("--again", action="store_true", help="also those that are in the record")
     parser.add_argument("--record", type=Path, default=RECORD, help="default results/mutants.json")
-    parser.add_argument("--list", action="store_true", help="say what there is")
+    parser.add_argument(
+        "--list", action="store_true", help="say what there is; end with 1 where one does not fit"
+    )
     options = parser.parse_args()
     named = [m for m in MUTANTS if not options.names or any(n in m.name + m.module for n in options.names)]
     if options.list:
+        for mutant in named:
+            check_fit(ROOT, mutant)
         print("\n".join(f"{m.module}: {m.name}" for m in named))
         return 0
     lines = earlier(options.record)
