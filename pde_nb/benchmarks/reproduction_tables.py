@@ -18,7 +18,7 @@ from .reproduction import LABELS
 from .reproduction_runs import RECORDS, RowRecord, find_records
 from ..core.paper import PAPER, average_key, printed
 from ..core.statistics import summary
-from ..core.style import BLUE, GREEN, RED, new_figure
+from ..core.style import LINES, new_figure
 from ..core.tables import DASH, Table, fixed, interval_text, percent, signed_text, spread_text
 from ..theory.experiment_table import agreement
 from pde_nb.theory.pictures import (
@@ -196,7 +196,6 @@ def difference_text(d: RowDifference) -> str:
     return f"{here}, {percent(d.paper, mark='', sign='+')} in the paper: {d.agreement or 'one seed'}"
 
 # %% ../../nbs/11_benchmarks/11_reproduction_tables.ipynb #0a3724a8
-LINES = ((BLUE, "-", 2.0), (RED, "--", 1.4), (GREEN, ":", 1.8), ("#b8860b", "-.", 1.2))  # colour, dash, width
 COURSES = {"val_worst_group": "worst group", "val_adjusted_average": "average"}
 
 

@@ -47,7 +47,7 @@ class PDE(Method):
 
     name = "pde"
     label = "PDE"
-    mark = (COLOURS["core"], "P")
+    mark = (COLOURS["subject"], "P")
     needs_groups = ("train",)
     paper_augments = True
     schedules = ("auto", "fixed")  # that the method can have
@@ -280,7 +280,7 @@ class BalancedPDE(PDE):
 
     name = "pde_balanced"
     label = "PDE, balanced rounds"
-    mark = (COLOURS["spurious"], "X")
+    mark = ("#79b98f", "X")
     in_comparisons = False
     schedules = ("auto",)
 

@@ -22,7 +22,7 @@ class Reweighting(Method):
 
     name = "reweighting"
     label = "Reweighting"
-    mark = ("#66a61e", "d")
+    mark = ("#6b8fb5", "d")
 
     @property
     def needs_groups(self):
@@ -46,7 +46,7 @@ class Resampling(Method):
 
     name = "resampling"
     label = "Group resampling"
-    mark = ("#2e8b57", "D")
+    mark = ("#386a8f", "D")
 
     @property
     def needs_groups(self):
