@@ -422,9 +422,6 @@ SYNTHETIC_PRESETS = {
     ),
 }
 
-# %% ../../nbs/03_theory/07_experiment.ipynb #76bc60dc
-#| exporti
-
 # %% ../../nbs/03_theory/07_experiment.ipynb #92ddf17a
 def run_tasks(
     tasks: list[tuple],  # (function, *arguments) each; the functions are importable ones
