@@ -18,89 +18,6 @@ from jaxtyping import Int
 from .groups import Groups, balanced_counts, random_rank
 from ..core.arguments import did_you_mean
 
-# %% ../../nbs/02_algorithm/03_expansion.ipynb #c77310fa
-DRAWS = ("groups", "uniform", "replacement", "listed")
-
-
-@dataclass(frozen=True)
-class Schedule:
-    "Settings of `alg:method`. Raises `ValueError` for a value outside its range."
-
-    warmup_epochs: int | None  # T_0 ≥ 0, epochs of the warm-up set; None: until the loop ends the warm-up
-    expand_by: int | tuple[int, ...]  # m ≥ 1, examples per expansion; or one number for each expansion
-    expand_every: int  # J ≥ 1, epochs of the active set after each expansion
-    n_expansions: int | None = None  # K ≥ 0; None: until all the data is used
-    n_epochs: int | None = None  # stop after so many; None: expand_every epochs after the last expansion
-    warmup_cap: int | None = None  # cap of the warm-up set, see `balanced_counts`
-    empty: str = "error"  # a group without training examples is an 'error', or 'skip' it
-    draw: str = "groups"  # where new examples come from: one of `DRAWS`
-    redraw: str | None = None  # 'class': replace the warm-up set when the warm-up ends
-
-    def __post_init__(self):
-        for name in ("warmup_epochs", "expand_by", "expand_every", "n_expansions", "n_epochs", "warmup_cap"):
-            object.__setattr__(self, name, _whole(name, getattr(self, name)))
-        _check_expansions(self)
-        _check_lengths(self)
-        _check_choices(self)
-
-# %% ../../nbs/02_algorithm/03_expansion.ipynb #dc7a2212
-def _check_expansions(schedule):
-    "Raise `ValueError` unless every expansion adds and trains something."
-    by, every = schedule.expand_by, schedule.expand_every
-    if by is None or every is None:
-        raise ValueError(
-            f"expand_by={by}, expand_every={every}: give whole numbers; n_expansions=0 for a warm-up alone."
-        )
-    sizes = by if isinstance(by, tuple) else (by,)
-    if any(size < 1 for size in sizes):
-        _refuse("expand_by", by, "every expansion adds at least 1 example")
-    if every < 1:
-        _refuse("expand_every", every, "train for at least 1 epoch after an expansion")
-
-
-def _check_lengths(schedule):
-    "Raise `ValueError` for a number of epochs, expansions or examples that cannot be."
-    for name in ("warmup_epochs", "n_expansions", "n_epochs"):
-        value = getattr(schedule, name)
-        if value is not None and value < 0:
-            _refuse(name, value, "a number of epochs or expansions is at least 0")
-    if schedule.warmup_cap is not None and schedule.warmup_cap < 1:
-        _refuse("warmup_cap", schedule.warmup_cap, "take at least 1 example from each group")
-    by, number = schedule.expand_by, schedule.n_expansions
-    if isinstance(by, tuple) and number not in (None, len(by)):
-        _refuse("n_expansions", number, f"expand_by lists {len(by)} expansions")
-
-# %% ../../nbs/02_algorithm/03_expansion.ipynb #ea60f8be
-def _check_choices(schedule):
-    "Raise `ValueError` for a name that is none of those there are."
-    if schedule.draw not in DRAWS:
-        hint = did_you_mean(schedule.draw, DRAWS)
-        _refuse("draw", schedule.draw, f"use one of {', '.join(DRAWS)}{hint}")
-    if schedule.redraw not in (None, "class"):
-        _refuse("redraw", schedule.redraw, "use None or 'class'")
-
-
-def _whole(name, value):
-    "A whole number, a tuple of them, or None; a float or array scalar that is whole becomes an int."
-    if value is None:
-        return None
-    if isinstance(value, (tuple, list)) and name == "expand_by":
-        if None in value:
-            _refuse(name, value, "give a whole number for each expansion")
-        return tuple(_whole(f"{name}[{i}]", v) for i, v in enumerate(value))
-    try:
-        whole = int(value)
-    except (TypeError, ValueError, OverflowError):
-        whole = None
-    if whole is None or isinstance(value, (str, bool)) or whole != value:
-        _refuse(name, value, "give a whole number")
-    return whole
-
-
-def _refuse(name, value, why):
-    "Raise the `ValueError` about a setting."
-    raise ValueError(f"{name}={value!r}: {why}.")
-
 # %% ../../nbs/02_algorithm/03_expansion.ipynb #ef68cc21
 def draw_order(
     groups: Groups,
@@ -134,6 +51,31 @@ def _by_turns(ids, rank, n_groups, limit, rng):
     turn = rng.permutation(n_groups)
     near = np.flatnonzero((rank >= 0) & (rank < limit))
     return near[np.argsort(rank[near] * n_groups + turn[ids[near]])[:limit]]  # the keys are all different
+
+# %% ../../nbs/02_algorithm/03_expansion.ipynb #c77310fa
+DRAWS = ("groups", "uniform", "replacement", "listed")
+
+
+@dataclass(frozen=True)
+class Schedule:
+    "Settings of `alg:method`. Raises `ValueError` for a value outside its range."
+
+    warmup_epochs: int | None  # T_0 ≥ 0, epochs of the warm-up set; None: until the loop ends the warm-up
+    expand_by: int | tuple[int, ...]  # m ≥ 1, examples per expansion; or one number for each expansion
+    expand_every: int  # J ≥ 1, epochs of the active set after each expansion
+    n_expansions: int | None = None  # K ≥ 0; None: until all the data is used
+    n_epochs: int | None = None  # stop after so many; None: expand_every epochs after the last expansion
+    warmup_cap: int | None = None  # cap of the warm-up set, see `balanced_counts`
+    empty: str = "error"  # a group without training examples is an 'error', or 'skip' it
+    draw: str = "groups"  # where new examples come from: one of `DRAWS`
+    redraw: str | None = None  # 'class': replace the warm-up set when the warm-up ends
+
+    def __post_init__(self):
+        for name in ("warmup_epochs", "expand_by", "expand_every", "n_expansions", "n_epochs", "warmup_cap"):
+            object.__setattr__(self, name, _whole(name, getattr(self, name)))
+        _check_expansions(self)
+        _check_lengths(self)
+        _check_choices(self)
 
 # %% ../../nbs/02_algorithm/03_expansion.ipynb #bdca28dc
 @dataclass(frozen=True, eq=False)
@@ -230,6 +172,64 @@ def _warn_unused(plan):
             "others; raise n_expansions or expand_by, or pass n_expansions=None to use all.",
             stacklevel=3,
         )
+
+# %% ../../nbs/02_algorithm/03_expansion.ipynb #dc7a2212
+def _check_expansions(schedule):
+    "Raise `ValueError` unless every expansion adds and trains something."
+    by, every = schedule.expand_by, schedule.expand_every
+    if by is None or every is None:
+        raise ValueError(
+            f"expand_by={by}, expand_every={every}: give whole numbers; n_expansions=0 for a warm-up alone."
+        )
+    sizes = by if isinstance(by, tuple) else (by,)
+    if any(size < 1 for size in sizes):
+        _refuse("expand_by", by, "every expansion adds at least 1 example")
+    if every < 1:
+        _refuse("expand_every", every, "train for at least 1 epoch after an expansion")
+
+
+def _check_lengths(schedule):
+    "Raise `ValueError` for a number of epochs, expansions or examples that cannot be."
+    for name in ("warmup_epochs", "n_expansions", "n_epochs"):
+        value = getattr(schedule, name)
+        if value is not None and value < 0:
+            _refuse(name, value, "a number of epochs or expansions is at least 0")
+    if schedule.warmup_cap is not None and schedule.warmup_cap < 1:
+        _refuse("warmup_cap", schedule.warmup_cap, "take at least 1 example from each group")
+    by, number = schedule.expand_by, schedule.n_expansions
+    if isinstance(by, tuple) and number not in (None, len(by)):
+        _refuse("n_expansions", number, f"expand_by lists {len(by)} expansions")
+
+# %% ../../nbs/02_algorithm/03_expansion.ipynb #ea60f8be
+def _check_choices(schedule):
+    "Raise `ValueError` for a name that is none of those there are."
+    if schedule.draw not in DRAWS:
+        hint = did_you_mean(schedule.draw, DRAWS)
+        _refuse("draw", schedule.draw, f"use one of {', '.join(DRAWS)}{hint}")
+    if schedule.redraw not in (None, "class"):
+        _refuse("redraw", schedule.redraw, "use None or 'class'")
+
+
+def _whole(name, value):
+    "A whole number, a tuple of them, or None; a float or array scalar that is whole becomes an int."
+    if value is None:
+        return None
+    if isinstance(value, (tuple, list)) and name == "expand_by":
+        if None in value:
+            _refuse(name, value, "give a whole number for each expansion")
+        return tuple(_whole(f"{name}[{i}]", v) for i, v in enumerate(value))
+    try:
+        whole = int(value)
+    except (TypeError, ValueError, OverflowError):
+        whole = None
+    if whole is None or isinstance(value, (str, bool)) or whole != value:
+        _refuse(name, value, "give a whole number")
+    return whole
+
+
+def _refuse(name, value, why):
+    "Raise the `ValueError` about a setting."
+    raise ValueError(f"{name}={value!r}: {why}.")
 
 # %% ../../nbs/02_algorithm/03_expansion.ipynb #9650caa0
 def stage_of_epoch(
