@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['OWN', 'first_record', 'fig_demo_synthetic', 'fig_demo_synthetic_gdm', 'fig_demo_synthetic_ablation', 'fig_data',
-           'fig_to_end', 'fig_run', 'passes_and_accuracies', 'mark_stages', 'Explorer']
+           'fig_to_end', 'fig_run', 'passes_and_accuracies', 'mark_stages', 'Explorer', 'show_explorer']
 
 # %% ../../nbs/03_theory/13_pictures.ipynb #5b330b11
 import io
@@ -205,7 +205,7 @@ def mark_stages(ax, curve: list[dict]):
             ax.axvline(before["passes"], ls=":", color="k", zorder=0, **style)
 
 # %% ../../nbs/03_theory/13_pictures.ipynb #xp13c001
-FORMS = [("g ← γg + ∇ (not dampened)", False), ("g ← γg + (1−γ)∇ (dampened)", True)]
+FORMS = [("not dampened", False), ("dampened", True)]
 CONTROLS = dict(  # label, lowest and highest value, step or None for round values, and what it is
     alpha=("alpha", 0.51, 0.999, 0.001, "share of agreeing examples"),
     beta_c=("beta_c", 0.1, 2, None, "strength of the core feature"),
@@ -213,7 +213,7 @@ CONTROLS = dict(  # label, lowest and highest value, step or None for round valu
     sigma_0=("sigma_0", 0.005, 0.2, None, "standard deviation of the initial weights"),
     lr=("learning rate", 0.001, 10, None, "learning rate"),
     gamma=("momentum γ", 0, 0.95, 0.01, "momentum coefficient"),
-    dampened=("its form", None, None, None, "form of the momentum"),
+    dampened=("its form", None, None, None, "g ← γg + ∇, or dampened: g ← γg + (1−γ)∇"),
     warmup=("warm-up", 10, 40_000, None, "iterations of the warm-up"),
     expand_by=("expand by", 10, 10_000, None, "examples of each expansion"),
     sigma_p=("sigma_p", 0, 1.5, 0.01, "norm of the noise; acts in the full run only"),
@@ -233,8 +233,8 @@ def control(name: str, value):
     import ipywidgets as widgets
 
     label, low, high, step, hint = CONTROLS[name]
-    form = dict(description=label, tooltip=hint, style=dict(description_width="92px"))
-    form["layout"] = widgets.Layout(width="300px")
+    form = dict(description=label, tooltip=hint, style=dict(description_width="84px"))
+    form["layout"] = widgets.Layout(width="265px")
     if name == "dampened":
         return widgets.Dropdown(options=FORMS, value=value, **form)
     if name == "seed":
@@ -260,12 +260,12 @@ class Explorer:
             import ipywidgets as widgets
         except ImportError as error:
             raise ImportError("The sliders need ipywidgets: pip install 'pde_nb[explore]'.") from error
-        wide = dict(width="400px"), dict(description_width="92px")
+        wide = dict(width="400px"), dict(description_width="84px")
         self.held = False  # whether the controls are being set, and draw nothing
         self.controls = {name: control(name, getattr(FIRST, name)) for name in CONTROLS}
         self.start = widgets.Dropdown(options=[*STARTS, OWN], description="start from")
         self.start.layout, self.start.style = wide
-        self.theory = widgets.Checkbox(True, indent=False, layout=dict(width="300px", margin="0 0 0 96px"))
+        self.theory = widgets.Checkbox(True, indent=False, layout=dict(width="265px", margin="0 0 0 20px"))
         hint = "train the network on 10,000 examples with noise"
         self.button = widgets.Button(description="Full run", icon="play", tooltip=hint)
         self.button.button_style = "primary"
@@ -434,3 +434,13 @@ def report(self: Explorer, done: float, began: float):
     self.reported = int(20 * done)
     after = f"{done:.0%} after {time.perf_counter() - began:.1f} s"
     self.status.value = f"Full run: {after} … (the kernel's interrupt stops it)"
+
+# %% ../../nbs/03_theory/13_pictures.ipynb #xp13c005
+def show_explorer():
+    "The sliders where a kernel runs; elsewhere, as on a site, the picture that they show at first."
+    from IPython import get_ipython
+
+    if getattr(get_ipython(), "kernel", None) is not None:
+        return Explorer().panel
+    s = ExplorerSettings()
+    return fig_curves(s, population(s))
