@@ -17,7 +17,7 @@ import numpy as np
 from fastcore.basics import patch
 from matplotlib.figure import Figure
 
-from ..core.style import COLOURS, new_figure
+from ..core.style import CLASSES, COLOURS, SMALL, new_figure
 from .data_model import DataModel, Sample, draw_sample, embed_2d
 from pde_nb.theory.explorer import (
     STARTS,
@@ -50,7 +50,7 @@ def draw_curve(
         ax.axvline(t, ls=":", lw=1.2, color="k")
     for t in marks[1:]:
         ax.axvline(t, ls=":", lw=0.6, color="k", alpha=0.4)
-    ax.set_title(title, fontsize=10)
+    ax.set_title(title, fontsize=SMALL + 1)
     ax.set_xlabel("iteration")
     return lines, right
 
@@ -78,7 +78,7 @@ def curves_figure(panels: list[tuple[str, dict]]) -> Figure:
         [line.get_label() for line in lines],
         loc="outside lower center",
         ncols=3,
-        fontsize=8,
+        fontsize=SMALL,
         handlelength=1.2,
         columnspacing=1,
         frameon=False,
@@ -132,13 +132,13 @@ def fig_data(sample: Sample | None = None) -> Figure:
             *xy[inside].T,
             s=8 if agree else 40,
             marker="o" if agree else "*",
-            color=COLOURS["core" if g > 1 else "spurious"],
+            color=CLASSES[g > 1],
             alpha=0.35 if agree else 1,
             lw=0,
             label=f"{name} ({inside.sum()})",
         )
     ax.set(xticks=[], yticks=[])
-    ax.legend(fontsize=7, frameon=False)
+    ax.legend(fontsize=SMALL, frameon=False)
     return fig
 
 # %% ../../nbs/03_theory/13_pictures.ipynb #4fd0fa7d
@@ -150,7 +150,7 @@ def fig_to_end(points: list[dict]) -> Figure:
     runs = [[p for p in points if p["seed"] == seed] for seed in seeds]
     added = [max(p["added"], 50) for p in runs[0]]
     for key, colour, label in (
-        ("pooled_minority", COLOURS["core"], "minority"),
+        ("pooled_minority", COLOURS["subject"], "minority"),
         ("average", COLOURS["average"], "overall"),
     ):
         accuracies = [[p[key] for p in run] for run in runs]
@@ -165,7 +165,7 @@ def fig_to_end(points: list[dict]) -> Figure:
     )
     ax.set_xticklabels(["0", "100", "1,000", "10,000"])
     ax.minorticks_off()
-    ax.legend(frameon=False, fontsize=8)
+    ax.legend(frameon=False, fontsize=SMALL)
     return fig
 
 # %% ../../nbs/03_theory/13_pictures.ipynb #92589e91
@@ -180,14 +180,14 @@ def fig_run(
     exact = [entry for entry in curve if entry["val_worst_group"] is not None]
     bounds = [entry for entry in curve if entry["val_worst_group"] is None]
     ax.plot(*passes_and_accuracies(bounds), "o", ms=2.5, color="#bbbbbb", label="at most")
-    ax.plot(*passes_and_accuracies(exact), "o", ms=4, color=COLOURS["core"], label="exact")
+    ax.plot(*passes_and_accuracies(exact), "o", ms=4, color=COLOURS["method"], label="exact")
     mark_stages(ax, curve)
-    ring = dict(ms=9, mfc="none", color=COLOURS["spurious"], label="selected")
+    ring = dict(ms=9, mfc="none", color=COLOURS["subject"], label="selected")
     ax.plot(*passes_and_accuracies([curve[record["best_epoch"]]]), "o", **ring)
     title = record["config"]["method"]["name"]
     ax.set(xlabel="passes over the training set", ylabel="worst group, validation, %", title=title)
-    ax.title.set_fontsize(10)
-    ax.legend(fontsize=8, frameon=False, loc="lower right")
+    ax.title.set_fontsize(SMALL + 1)
+    ax.legend(fontsize=SMALL, frameon=False, loc="lower right")
     return ax.figure
 
 
@@ -212,7 +212,7 @@ CONTROLS = dict(  # label, lowest and highest value, step or None for round valu
     beta_s=("beta_s", 0.1, 2, None, "strength of the spurious feature"),
     sigma_0=("sigma_0", 0.005, 0.2, None, "standard deviation of the initial weights"),
     lr=("learning rate", 0.001, 10, None, "learning rate"),
-    gamma=("momentum γ", 0, 0.95, 0.01, "momentum coefficient"),
+    gamma=("momentum", 0, 0.95, 0.01, "momentum coefficient"),
     dampened=("its form", None, None, None, "g ← γg + ∇, or dampened: g ← γg + (1−γ)∇"),
     warmup=("warm-up", 10, 40_000, None, "iterations of the warm-up"),
     expand_by=("expand by", 10, 10_000, None, "examples of each expansion"),
@@ -375,7 +375,9 @@ def message_figure(text: str) -> Figure:
     fig, axes = new_figure(2)
     for ax in axes:
         ax.set_axis_off()
-    fig.text(0.5, 0.5, text, ha="center", va="center", wrap=True, fontsize=10, color=COLOURS["spurious"])
+    fig.text(
+        0.5, 0.5, text, ha="center", va="center", wrap=True, fontsize=SMALL + 1, color=COLOURS["average"]
+    )
     return fig
 
 
