@@ -266,7 +266,7 @@ def mark_full_runs(ax, plane: Plane, record: dict):
     "A dot on a cell whose full runs agree with the screen, a cross where one does not."
     differ = {tuple(run[:2]) for run in record["agreement"]["differ"]}
     same = {tuple(run[:2]) for run in record["full"]} - differ
-    dot = dict(marker="o", s=3, color="k", alpha=0.3, lw=0, label="full runs agree")
+    dot = dict(marker="o", s=5, color="k", alpha=0.5, lw=0, label="full runs agree")
     cross = dict(marker="x", s=18, color="k", lw=1.1, label="one does not")
     for cells, style in ((same, dot), (differ, cross)):
         rows, columns = np.array(sorted(cells), int).reshape(-1, 2).T
@@ -299,7 +299,7 @@ def draw_accuracies(ax, plane: Plane, record: dict, name: str):
         plane.alpha_hats[[run["row"] for run in record["network"]]],
         c=[100 * run[name][-1] for run in record["network"]],
         s=17,
-        edgecolors="w",
+        edgecolors="#444444",
         lw=0.6,
         label="network",
         zorder=3,

@@ -153,7 +153,7 @@ def fig_to_end(points: list[dict]) -> Figure:
         ("pooled_minority", COLOURS["subject"], "minority"),
         ("average", COLOURS["average"], "overall"),
     ):
-        accuracies = [[p[key] for p in run] for run in runs]
+        accuracies = [[100 * p[key] for p in run] for run in runs]
         for accuracy in accuracies:
             ax.plot(added, accuracy, color=colour, lw=0.6, alpha=0.5)
         ax.plot(added, np.mean(accuracies, 0), color=colour, lw=2, label=label)
@@ -347,9 +347,7 @@ def show_settings(self: Explorer, s: ExplorerSettings):
 @patch
 def put(self: Explorer, figure: Figure, lines: list[str], status: str = ""):
     "Put a figure and sentences on the panel."
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=100)
-    self.image.value = buffer.getvalue()
+    self.image.value = png_bytes(figure)
     self.status.value = f'<div style="line-height:1.45">{status}</div>' if status else ""
     self.words.value = "".join(f'<div style="line-height:1.45">{line}</div>' for line in lines)
 
@@ -370,14 +368,20 @@ def redraw(self: Explorer, change=None):
             raise
 
 
+def png_bytes(figure: Figure, **options) -> bytes:
+    "A figure as the bytes of a PNG file; `options` are Pillow's."
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=100, pil_kwargs=options)
+    return buffer.getvalue()
+
+
 def message_figure(text: str) -> Figure:
     "A figure that says why there are no curves."
     fig, axes = new_figure(2)
     for ax in axes:
         ax.set_axis_off()
-    fig.text(
-        0.5, 0.5, text, ha="center", va="center", wrap=True, fontsize=SMALL + 1, color=COLOURS["average"]
-    )
+    middle = dict(ha="center", va="center", wrap=True, fontsize=SMALL + 1, color=COLOURS["average"])
+    fig.text(0.5, 0.5, text, **middle)
     return fig
 
 
@@ -441,8 +445,9 @@ def report(self: Explorer, done: float, began: float):
 def show_explorer():
     "The sliders where a kernel runs; elsewhere, as on a site, the picture that they show at first."
     from IPython import get_ipython
+    from IPython.display import Image
 
     if getattr(get_ipython(), "kernel", None) is not None:
         return Explorer().panel
     s = ExplorerSettings()
-    return fig_curves(s, population(s))
+    return Image(png_bytes(fig_curves(s, population(s)), optimize=True))
