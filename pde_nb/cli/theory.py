@@ -35,7 +35,7 @@ from pde_nb.theory.experiment_table import (
     synthetic_table,
     warmup_note,
 )
-from ..theory.phase_record import phase_table, run_phase
+from ..theory.phase_record import fig_phase, fig_phase_accuracy, phase_table, run_phase
 
 # %% ../../nbs/12_cli/10_theory.ipynb #21600f23
 def _add_jobs(parser: argparse.ArgumentParser):
@@ -299,7 +299,7 @@ def _phase(args):
     record = run_phase(args.jobs, args.quick, progress)
     write_record(folder, **record)
     if not args.no_figures:
-        for name, draw in (("phase", pictures.fig_phase), ("phase_accuracy", pictures.fig_phase_accuracy)):
+        for name, draw in (("phase", fig_phase), ("phase_accuracy", fig_phase_accuracy)):
             figure = draw(record)
             write_whole(folder / f"{name}.png", lambda path: figure.savefig(path, dpi=150))
     print(f"\n{phase_table(record)}\nWritten to {folder}{os.sep}.")
