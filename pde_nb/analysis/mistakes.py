@@ -204,7 +204,7 @@ def _worst_first(at, p, y):
     right = np.nan_to_num(p[at, y[at]], nan=-1.0)
     return at[np.argsort(right, kind="stable")]
 
-
+# %% ../../nbs/09_analysis/07_mistakes.ipynb #mi000014
 def _lines_of(table, n):
     "The lines of the rows of a table; None where it is none, or has another number of rows."
     lines = None if table is None else row_lines(table)

@@ -185,7 +185,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class RateDifferences:
-    "The largest differences between two values of an attribute, in [0, 1]; nan where a value has no examples."
+    "The largest differences between two values of an attribute, in [0, 1]; nan where a rate is unknown."
 
     label: str
     attribute: str

@@ -86,7 +86,9 @@ def contents_html(blocks: list) -> list[Markup]:
 
 def body_html(blocks: list) -> Markup:
     "All blocks. Figures that follow each other share a row where there is room."
-    parts, row, names = [], [], anchors(blocks)
+    parts = []
+    row = []
+    names = anchors(blocks)
     for i, block in enumerate(blocks):
         if row and not isinstance(block, Figure):
             parts.append(tag("div", *row, class_="figures"))
