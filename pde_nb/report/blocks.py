@@ -128,10 +128,11 @@ class Listing:
 
 def spread_table(table: Table) -> Table:
     "The table with three columns for one of shares (value and interval, %), and two for one of parts."
-    head, columns = [], []
+    head = []
+    columns = []
     for title, cells in zip(table.head, zip(*table.rows) if table.rows else [()] * len(table.head)):
         for suffix, values in spread_column(cells):
-            head.append((title + suffix).strip() or "name")
+            head.append(unique_name(title + suffix, head))
             columns.append(values)
     return Table(head, list(zip(*columns)))
 
@@ -146,6 +147,12 @@ def spread_column(cells) -> list[tuple[str, list]]:
         totals = [str(cell.of) if isinstance(cell, Part) else "" for cell in cells]
         return [("", numbers), (" of", totals)]
     return [("", [csv_cell(cell) for cell in cells])]
+
+
+def unique_name(name: str, taken: list[str]) -> str:
+    "A name that is not taken: with a number behind it where it is."
+    names = [name, *(f"{name} ({k})" for k in range(2, 2 + len(taken)))]
+    return next(candidate for candidate in names if candidate not in taken)
 
 
 def share_number(cell, key: str) -> str:
