@@ -39,16 +39,18 @@ def colour(style: int | str | None) -> str:
     if style is None:
         return "var(--faint, #98a2ad)"
     if isinstance(style, str):
-        return f"var(--{style}, {ROLES[style]})"
+        role = style.partition(":")[0]
+        return f"var(--{role}, {ROLES[role]})"
     k = style % len(LIGHT)
     return f"var(--c{k}, {LIGHT[k]})"
 
 # %% ../../nbs/10_report/02_charts.ipynb #f08f1d1f
 def shape_index(style: int | str | None) -> int:
     "Which of `SHAPES` a style has."
-    if style == "subject":
-        return 3
-    if not isinstance(style, int):
+    if isinstance(style, str):
+        role, _, shape = style.partition(":")
+        return int(shape or (3 if role == "subject" else 0))
+    if style is None:
         return 0
     return (style + style // len(LIGHT)) % len(SHAPES)
 
@@ -95,6 +97,7 @@ class Series:
     names: tuple = ()  # what a point says when it is pointed at
     hollow: bool = False
     size: float = 3.2
+    dots: bool = False  # small dots for points, for many of them: only some have the shape of the style
 
 
 def line_chart(
@@ -191,6 +194,9 @@ def draw_series(series: Series, axes: Axes) -> list[Markup]:
     names = series.names or [""] * len(series.x)
     points = [(axes.x(x), axes.y(y), name) for x, y, name in zip(series.x, series.y, names)]
     drawn = draw_lines(points, colour(series.style)) if series.line else []
+    if series.dots:
+        finite = [point for point in points if is_finite(point)]
+        return [*drawn, *draw_dots(finite, series.style)]
     if series.markers:
         drawn += [draw_point(series, point) for point in points if is_finite(point)]
     return drawn
@@ -210,6 +216,20 @@ def draw_lines(points, stroke: str) -> list[Markup]:
             how = dict(fill="none", stroke=stroke, stroke_width=1.6, stroke_linejoin="round")
             drawn.append(tag("polyline", points=points_text(places), **how))
     return drawn
+
+
+SHAPED = 12  # of points that are dots, one in so many has the shape of its style
+
+
+def draw_dots(points, style: int | str | None) -> list[Markup]:
+    "Many points in one path, and some of them with their shape."
+    if not points:
+        return []
+    path = "".join(f"M{x:.1f} {y:.1f}h0" for x, y, _ in points)
+    dots = tag("path", d=path, fill="none", stroke=colour(style), stroke_width=3, stroke_linecap="round")
+    if style is None:
+        return [dots]
+    return [dots, *(marker(style, x, y, 4) for x, y, _ in points[SHAPED // 2 :: SHAPED])]
 
 
 def draw_point(series: Series, point) -> Markup:

@@ -19,6 +19,7 @@ from pde_nb.report.blocks import (
     Headline,
     Listing,
     Mark,
+    Part,
     Section,
     Share,
     Text,
@@ -26,7 +27,7 @@ from pde_nb.report.blocks import (
     interval,
 )
 from .charts import Series, line_chart, rows_chart
-from .run_page import command_text, cost_text, seconds_text
+from .run_page import command_text, seconds_text
 from pde_nb.report.runs import (
     ROWS,
     RUN_PAGE,
@@ -126,8 +127,11 @@ def comparison_table(found: list[Variant], split: str) -> list:
 
 
 def style_of(i: int) -> str:
-    "The style of the i-th variant: the first is what the page is about."
-    return "method" if i else "subject"
+    "The style of the i-th variant: the first is what the page is about, the others differ in shape."
+    return f"method:{SHAPES_BEHIND[(i - 1) % len(SHAPES_BEHIND)]}" if i else "subject"
+
+
+SHAPES_BEHIND = (0, 1, 2, 4, 5)  # all but the diamond
 
 
 def minus_first(found: list[Variant], i: int, split: str) -> str:
@@ -203,16 +207,14 @@ def comparison_charts(found: list[Variant], split: str) -> list[Figure]:
     "The worst group and the average of every variant, and how the worst group rose."
     several = any(len(variant.runs) > 1 for variant in found)
     ends = "the 95 % interval of the mean over seeds" if several else "the 95 % interval of one run"
-    legend = [Mark(style_of(i), variant.label) for i, variant in enumerate(found[:2])]
-    if len(found) > 2:
-        legend[1] = Mark("method", f"{len(found) - 1} others: point at a line to see its name")
+    legend = [Mark(style_of(i), variant.label) for i, variant in enumerate(found)]
     return [
-        Figure("Worst group and average", intervals_chart(found, split), (), f"Lines: {ends}."),
+        Figure(f"Worst group and average, {split}", intervals_chart(found, split), (), f"Lines: {ends}."),
         Figure(
-            "Worst group over training",
+            "Best on validation so far",
             passes_chart(found),
             tuple(legend),
-            f"Epochs that were evaluated in full{', first seed' if several else ''}.",
+            f"A marker stands where an epoch was the best until then{', first seed' if several else ''}.",
         ),
     ]
 
@@ -224,7 +226,7 @@ def intervals_chart(found: list[Variant], split: str):
         key, name = "average", "average"
     order = sorted(range(len(found)), key=lambda i: -found[i].mean(split, "worst_group"))
     panels = {}
-    for label, of in ((f"worst group, {split}, %", "worst_group"), (f"{name}, {split}, %", key)):
+    for label, of in (("worst group, %", "worst_group"), (f"{name}, %", key)):
         panels[label] = [variant_row(found[i], split, of, i == 0) for i in order]
     return rows_chart(f"Worst group and {name}, {split}", panels)
 
@@ -243,16 +245,27 @@ def variant_row(variant: Variant, split: str, key: str, subject: bool) -> Row:
 
 # %% ../../nbs/10_report/11_runs_page.ipynb #rg000001
 def passes_chart(found: list[Variant]):
-    "The worst group on validation over passes, where it is known, of the first seed of each variant."
-    curves = []
+    "The best worst group on validation until then over passes, of the first seed of each variant."
+    lines, points = [], []
     for i, variant in reversed(list(enumerate(found))):
-        known = [entry for entry in variant.runs[0].curve if entry["val_worst_group"] is not None]
-        x = tuple(entry["passes"] for entry in known)
-        y = tuple(100 * entry["val_worst_group"] for entry in known)
+        x, y = best_so_far(variant.runs[0])
         names = tuple(f"{variant.label}: {v:.1f} % after {p:.1f} passes" for p, v in zip(x, y))
-        curves.append(Series(x, y, style_of(i), names=names, size=2.8))
-    labels = "passes over the training data", "worst group, validation, %"
-    return line_chart("Worst group on validation over passes", curves, *labels, whole=False)
+        points.append(Series(x[:-1], y[:-1], style_of(i), line=False, names=names, size=3.4))
+        corners = [(x[k + step], y[k]) for k in range(len(x) - 1) for step in (0, 1)]
+        lines.append(Series(*map(tuple, zip(*corners)), style_of(i), markers=False))
+    labels = "passes over the training data", "best worst group so far, %"
+    return line_chart("Best worst group on validation so far", [*lines, *points], *labels, whole=False)
+
+
+def best_so_far(run: RunRecord) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    "Passes and worst group, in percent, of every epoch that was the best until then, and of the end."
+    x, y = [], []
+    for entry in run.curve:
+        share = entry["val_worst_group"]
+        if share is not None and (not y or 100 * share > y[-1]):
+            x.append(entry["passes"])
+            y.append(100 * share)
+    return (*x, max(run.curve[-1]["passes"], x[-1])), (*y, y[-1])
 
 # %% ../../nbs/10_report/11_runs_page.ipynb #rg000003
 def runs_section(found: list[Variant], split: str, place) -> list:
@@ -265,15 +278,23 @@ def runs_section(found: list[Variant], split: str, place) -> list:
         figures = run.figures(split)
         worst = Share(figures.worst_group, figures.worst_group_low, figures.worst_group_high)
         name = link_to(run.folder / RUN_PAGE, place, run.name) if has_page else run.name
-        row = [name, variant.label, str(run.seed), worst, percent(figures.average, mark=""), cost_text(run)]
+        row = [name, variant.label, str(run.seed), worst, percent(figures.average, mark=""), *cost_cells(run)]
         if any(folders):
             row += [links[0] if links else DASH, ledger_link(links)]
         rows.append(tuple(row))
-    head = ["run", "method", "seed", f"worst group, {split}, %", "average, %", "cost"]
+    head = ["run", "method", "seed", f"worst group, {split}, %", "average, %"]
+    head += ["chosen epoch", "passes: best / all", "seconds"]
     if any(folders):
         head += ["files", "what entered when"]
-    align = "llrrrlll"[: len(head)]
+    align = "llrrrrrrll"[: len(head)]
     return [Section("Single runs"), Text(runs_lead(any(paged))), Listing("runs", Table(head, rows, align))]
+
+
+def cost_cells(run: RunRecord) -> list:
+    "The chosen epoch among all, passes to it and in all, and seconds; both stages where there are two."
+    cost = run.cost
+    passes = f"{cost.passes_to_best:.2f} / {cost.passes:.2f}"
+    return [Part(run.best_epoch, len(run.curve)), passes, seconds_text(cost.seconds)]
 
 
 def runs_lead(paged: bool) -> str:

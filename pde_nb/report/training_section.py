@@ -66,6 +66,7 @@ def growth_note(record: RunRecord) -> str:
 
 # %% ../../nbs/10_report/07_training_section.ipynb #dd31d3c4
 MANY = 40  # groups, from more on only those with a style are drawn
+MANY_EPOCHS = 60  # from more on the points of a curve are dots
 
 
 def over_epochs(record: RunRecord, title: str, series: list[Series], y_label: str, y_range=None):
@@ -105,6 +106,8 @@ def group_series(record: RunRecord, name: str, style: int | None) -> Series:
         y.append(100 * entry["correct"][group] / counted if known else np.nan)
     if style is None:
         return Series(tuple(x), tuple(y), None, markers=False)
+    if len(x) > MANY_EPOCHS:
+        return Series(tuple(x), tuple(y), style, dots=True)
     names = tuple(f"{name}: {value:.1f} % after epoch {epoch}" for epoch, value in zip(x, y))
     return Series(tuple(x), tuple(y), style, names=names)
 
@@ -121,7 +124,9 @@ def worst_curve(record: RunRecord) -> Figure:
     series, legend = [], []
     if n_partial(record):
         names = tuple(f"at most {v:.1f} % after epoch {epoch}" for epoch, v in zip(x, bounded))
-        series.append(Series(x, tuple(bounded), None, line=False, names=names, hollow=True, size=2.6))
+        few = len(x) <= MANY_EPOCHS
+        how = dict(names=names, hollow=True, size=2.6) if few else dict(dots=True)
+        series.append(Series(x, tuple(bounded), None, line=False, **how))
         legend = [Mark("subject", "exact"), Mark(None, "at most")]
     names = tuple(f"{v:.1f} % after epoch {epoch}" for epoch, v in zip(x, exact))
     series.append(Series(x, tuple(exact), "subject", names=names))
@@ -132,7 +137,7 @@ def worst_curve(record: RunRecord) -> Figure:
 
 EXACT_OR_BOUND = (
     "Exact: all validation examples were evaluated. At most: evaluation ended as soon as the epoch could not be "
-    "the best any more, so its worst group is as high as the ring or lower."
+    "the best any more, so its worst group is as high as the grey point or lower."
 )
 
 
