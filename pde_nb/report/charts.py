@@ -360,12 +360,7 @@ def draw_dot(row: Row, at: Callable, y: float) -> Markup:
 def whisker(value: float, low: float, high: float) -> Markup:
     "A share and its interval, all in [0, 1], as a small picture on a line from 0 to 100 %."
     at = scale(0, 1, 4, 116)
-    return tag(
-        "svg",
-        rule((4, 8), (116, 8), "var(--line, #d8dde3)"),
-        rule((at(low), 8), (at(high), 8), "currentColor", 2.4),
-        tag("circle", cx=f"{at(value):.1f}", cy=8, r=3.4, fill="currentColor"),
-        viewBox="0 0 120 16",
-        class_="whisker",
-        aria_hidden="true",
-    )
+    line = tag("path", d="M4 8h112", stroke="var(--line, #d8dde3)")
+    ends = tag("path", d=f"M{at(low):.0f} 8H{at(high):.0f}", stroke="currentColor", stroke_width=2.4)
+    dot = tag("circle", cx=f"{at(value):.0f}", cy=8, r=3.4, fill="currentColor")
+    return tag("svg", line, ends, dot, viewBox="0 0 120 16", class_="whisker", aria_hidden="true")

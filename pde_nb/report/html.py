@@ -278,7 +278,7 @@ COLOUR_STYLE = f"""
 TEXT_STYLE = """
 *{box-sizing:border-box}
 body{margin:0;background:var(--bg);color:var(--fg);font:16px/1.5 system-ui,sans-serif;overflow-wrap:anywhere}
-main{max-width:1100px;margin:auto;padding:20px 16px 48px}
+main{max-width:1160px;margin:auto;padding:20px 16px 48px}
 h1{font-size:clamp(1.35rem,4.5vw,2rem);line-height:1.2;margin:.2em 0}
 h2{margin:2em 0 .5em;font-size:1.3rem}
 h3{margin:1.2em 0 .4em;font-size:1rem}
@@ -321,7 +321,7 @@ th[aria-sort=descending] button::after{content:"\\2193";opacity:1}
 .find{font:inherit;font-size:.9rem;padding:.2em .5em;margin:.3em 0;max-width:100%}
 .find{border:1px solid var(--faint);border-radius:5px;background:var(--bg);color:var(--fg)}
 table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}
-th,td{padding:.28em .95em .28em 0;border-bottom:1px solid var(--line);text-align:left;vertical-align:top}
+th,td{padding:.28em .8em .28em 0;border-bottom:1px solid var(--line);text-align:left;vertical-align:top}
 th,td{overflow-wrap:normal}
 th{vertical-align:bottom;color:var(--soft);font-weight:600}
 .r{text-align:right}

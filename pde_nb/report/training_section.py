@@ -66,7 +66,7 @@ def growth_note(record: RunRecord) -> str:
 
 # %% ../../nbs/10_report/07_training_section.ipynb #dd31d3c4
 MANY = 40  # groups, from more on only those with a style are drawn
-MANY_EPOCHS = 60  # from more on the points of a curve are dots
+MANY_EPOCHS = 30  # from more on the points of a curve are dots
 
 
 def over_epochs(record: RunRecord, title: str, series: list[Series], y_label: str, y_range=None):
@@ -129,7 +129,8 @@ def worst_curve(record: RunRecord) -> Figure:
         series.append(Series(x, tuple(bounded), None, line=False, **how))
         legend = [Mark("subject", "exact"), Mark(None, "at most")]
     names = tuple(f"{v:.1f} % after epoch {epoch}" for epoch, v in zip(x, exact))
-    series.append(Series(x, tuple(exact), "subject", names=names))
+    how = dict(names=names) if len(x) <= MANY_EPOCHS else dict(dots=True)
+    series.append(Series(x, tuple(exact), "subject", **how))
     title = "Worst-group accuracy on validation over epochs"
     chart = over_epochs(record, title, series, "worst group, validation, %")
     return Figure("The worst group", chart, tuple(legend), EXACT_OR_BOUND if legend else "")
@@ -145,7 +146,7 @@ def loss_curve(record: RunRecord) -> Figure:
     "The mean training loss of each epoch, over the examples that it showed."
     x = tuple(entry["epoch"] for entry in record.curve)
     y = tuple(np.nan if entry["loss"] is None else entry["loss"] for entry in record.curve)
-    series = [Series(x, y, "loss", markers=len(x) <= 60)]
+    series = [Series(x, y, "loss", markers=len(x) <= MANY_EPOCHS)]
     chart = over_epochs(record, "Mean training loss over epochs", series, "mean training loss")
     return Figure("Training loss", chart, (), "Cross-entropy of the examples that the epoch showed.")
 
