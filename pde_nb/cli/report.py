@@ -31,17 +31,18 @@ def report_parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser(
         "pde_report",
         description="One page of a finished run, or of several on the same data: groups with intervals, "
-        "every average, classes, calibration, selection rates, the worst mistakes, for pictures what the model "
-        "looks at, curves, what entered when, how it was made.",
+        "every average, classes, calibration, selection rates, the worst mistakes, for pictures what the "
+        "model looks at, curves, what entered when, how it was made.",
         epilog="Of several runs the best on validation is named, and the others are compared with it; runs "
-        "that differ in their seed only are one row. Without --html or --out the page is printed as Markdown.",
+        "that differ in their seed only are one row. Without --html or --out the page is printed as "
+        "Markdown.",
     )
     a = p.add_argument
     a("runs", metavar="RUN", nargs="+", help="folder of a run, or a record.json")
     place = "write report.html, into the folder of the run (of several: into the current folder)"
     a("--html", action="store_true", help=place)
     a("--out", metavar="FILE", help="write to this file: Markdown where it ends in .md, else HTML")
-    tables = "write every table of the page into this folder too, with all of its rows: groups.csv, mistakes.csv, …"
+    tables = "write every table of the page, with all rows, into this folder too: groups.csv, mistakes.csv, …"
     a("--csv", metavar="FOLDER", help=tables)
     pages = "of several runs: write the page of each as report.html into its folder first, and link to it"
     a("--pages", action="store_true", help=pages)
@@ -96,9 +97,8 @@ def answers_of_folder(record: RunRecord, split: str, args: argparse.Namespace) -
         raise ValueError("this is a record without weights, so the model cannot be asked again.")
     data = open_again(record.folder, args.data, args.root)
     n = len(data.rows(split))
-    tell(
-        f"evaluating {n:,} {split} examples for classes, calibration and mistakes; --no-mistakes leaves that out"
-    )
+    what = "classes, calibration and mistakes"
+    tell(f"evaluating {n:,} {split} examples for {what}; --no-mistakes leaves that out")
     inputs = {"cache": args.cache} if args.cache else None
     run = reopened(record.folder, data, device=args.device, inputs=inputs)
     return ask_run(run, split, args.mistakes, table_file(args.data or record.opened["data"]))
@@ -231,7 +231,8 @@ def asked_page(records: list[RunRecord], args: argparse.Namespace, place: Path |
 
 
 def write_pages(records: list[RunRecord], args: argparse.Namespace):
-    "Write the page of every run into its folder. Raises `ValueError` for a single run, and for one without a folder."
+    """Write the page of every run into its folder. Raises `ValueError` for a single run, and for one without
+    a folder."""
     alone = [record.name for record in records if record.folder is None]
     if len(records) == 1 or alone:
         why = (

@@ -26,7 +26,7 @@ from pde_nb.analysis.attention_pictures import (
 )
 from ..core.style import COLOURS, SMALL
 from ..core.tables import Table, escape_plot, percent
-from .blocks import Card, Count, Figure, Listing, Markup, Section, Strips, Text, tag
+from .blocks import Card, Count, Figure, Listing, Section, Strips, Text, tag
 from .charts import LIGHT
 from .runs import active_counts, as_record, best_first, check_same_data, default_split, variants
 from ..sources.data import Data

@@ -265,8 +265,8 @@ def hardware_text(results: dict[str, Result]) -> str:
 
 # %% ../../nbs/10_report/06_comparison_page.ipynb #d19e38c4
 def comparison_page(comparison: Comparison) -> tuple[str, str, list]:
-    """Title, lead and blocks of the page, for `html_page` and `markdown_page`; the page is in the folder of the
-    comparison, and leads to its runs."""
+    """Title, lead and blocks of the page, for `html_page` and `markdown_page`; the page is in the folder of
+    the comparison, and leads to its runs."""
     results = {name: comparison.results[name] for name in ranking(comparison.results)}
     first = next(iter(results.values()))
     title = f"{len(results)} method{'s' * (len(results) > 1)} on {first.data}"

@@ -47,9 +47,9 @@ MOST_CLASSES = 12  # of more, the page has the most frequent confusions
 
 def class_blocks(found: PredictionFigures) -> list:
     "Which class is taken for which, and how each class does."
-    lead = "Precision: of what the model says is the class, how much is. Recall: of the class, how much it finds. "
-    lead += (
-        "Area: how often an example of the class has a higher probability of it than one of another class."
+    lead = (
+        "Precision: of what the model says is the class, how much is. Recall: of the class, how much it "
+        "finds. Area: how often an example of the class has a higher probability of it than one of another."
     )
     return [
         Section(f"Classes, {found.split}"),
@@ -118,8 +118,8 @@ def calibration_lead(found: PredictionFigures) -> str:
     return (
         f"The model is {percent(every.confidence)} sure of what it says, on average, and right in "
         f"{percent(every.right.value)} of {every.right.of:,} examples. Its expected calibration error, the "
-        f"difference of the two over ten ranges of the probability, is {percent(every.error, mark='')} points; "
-        f"a calibrated model would show {percent(every.by_chance, mark='')} by chance on as many examples."
+        f"difference of the two over ten ranges of the probability, is {percent(every.error, mark='')} "
+        f"points; a calibrated model would show {percent(every.by_chance, mark='')} by chance on as many examples."
     )
 
 
@@ -134,8 +134,8 @@ def calibration_table(found: PredictionFigures) -> Listing:
     )
     few = [c.name for c in groups if c.right.of < FEW_EXAMPLES]
     if few:
-        groups_word = "group has" if len(few) == 1 else "groups have"
-        caption += f" {len(few)} {groups_word} fewer than {FEW_EXAMPLES} examples: there, read the error beside chance."
+        have = "group has" if len(few) == 1 else "groups have"
+        caption += f" {len(few)} {have} fewer than {FEW_EXAMPLES} examples, where an error says little."
     whole = Table(head, rows, caption=caption)
     return Listing("calibration", Table(head, rows[:ROWS], caption=caption), whole)
 
@@ -179,8 +179,8 @@ def rate_blocks(found: PredictionFigures) -> list:
     if not found.rates:
         return []
     lead = (
-        "Selection rate: how often the model says the class. True positives: how often where it is the label; "
-        "false positives: how often where it is not."
+        "Selection rate: how often the model says the class. True positives: how often where it is the "
+        "label; false positives: how often where it is not."
     )
     gaps = []
     for gap in rate_differences(found.rates):
@@ -234,9 +234,9 @@ def slice_blocks(found: PredictionFigures) -> list:
     n = len(found.slices)
     average = found.calibration[0].right.value
     lead = (
-        f"Accuracy by every category and every quarter of a number, where there are at least {LEAST} examples. "
-        f"The lowest of {n} figures is low by chance too: the intervals have a level of {level}, so that all of "
-        f"them together hold in 95 % of cases. Emphasised: the whole interval is below the average, "
+        f"Accuracy by every category and every quarter of a number, where there are at least {LEAST} "
+        f"examples. The lowest of {n} figures is low by chance too: the intervals have a level of {level}, so "
+        f"that all of them together hold in 95 % of cases. Emphasised: the whole interval is below the average, "
         f"{percent(average)}."
     )
     head = ("column", "value", "examples", "right, %")

@@ -10,7 +10,7 @@ import shlex
 from pathlib import Path
 
 from ..algorithm.metrics import Figures, GroupCounts, GroupFigures
-from ..analysis.mistakes import Mistake, Mistakes
+from ..analysis.mistakes import Mistake, Mistakes, WrongRow
 from ..analysis.predictions import PredictionFigures
 from ..core.statistics import detectable_difference
 from ..core.tables import Table, percent
@@ -209,31 +209,40 @@ def mistake_table(mistakes: Mistakes) -> list:
     "All mistakes in short, the surest first; the page has the first ones."
     if not mistakes.rows:
         return []
-    columns = {"row": lambda m: str(m.row)}
-    if mistakes.table:
-        columns["line"] = lambda m: str(m.line)
-    if any(m.file for m in mistakes.rows):
-        columns["picture"] = lambda m: m.file
-    columns |= {
-        "group": lambda m: m.group,
-        "labelled": lambda m: m.label,
-        "said": lambda m: m.predicted,
-        "with, %": lambda m: percent(m.sure, mark=""),
-        "label has, %": lambda m: percent(m.right, mark=""),
-    }
-    surest = sorted(mistakes.rows, key=lambda m: m.right)
-    rows = [tuple(cell(m) for cell in columns.values()) for m in surest]
-    align = "".join("l" if name in ("picture", "group", "labelled", "said") else "r" for name in columns)
-    caption = (
-        f"All {len(rows):,} mistakes: "
-        if len(rows) <= ROWS
-        else f"The first {ROWS} of {len(rows):,} mistakes: "
-    )
+    names = dict(WRONG_COLUMNS)
+    if not mistakes.table:
+        del names["line"]
+    if not any(wrong.file for wrong in mistakes.rows):
+        del names["file"]
+    surest = sorted(mistakes.rows, key=lambda wrong: wrong.right)
+    rows = [tuple(wrong_cell(wrong, key) for key in names) for wrong in surest]
+    head = tuple(names.values())
+    align = "".join("r" if key in ("row", "line", "sure", "right") else "l" for key in names)
+    caption = f"All {len(rows):,} mistakes"
+    if len(rows) > ROWS:
+        caption = f"The first {ROWS} of {len(rows):,} mistakes; pde_report --csv FOLDER writes them all"
     caption += (
-        "with which probability the model says what it says, and which one the label has, lowest first."
+        ". With which probability the model says what it says, and which one the label has, lowest first."
     )
-    shown = Table(tuple(columns), rows[:ROWS], align, caption)
-    return [Listing("mistakes", shown, Table(tuple(columns), rows))]
+    return [Listing("mistakes", Table(head, rows[:ROWS], align, caption), Table(head, rows))]
+
+
+WRONG_COLUMNS = dict(  # fields of `WrongRow`, and their heads
+    row="row",
+    line="line",
+    file="picture",
+    group="group",
+    label="labelled",
+    predicted="said",
+    sure="with, %",
+    right="label has, %",
+)
+
+
+def wrong_cell(wrong: WrongRow, key: str) -> str:
+    "A field of a mistake as a cell."
+    value = getattr(wrong, key)
+    return percent(value, mark="") if key in ("sure", "right") else str(value)
 
 # %% ../../nbs/10_report/09_run_page.ipynb #65302ce0
 def command_text(record: RunRecord) -> str:

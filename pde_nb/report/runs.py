@@ -189,7 +189,7 @@ LINKED = ("record.json", "config.json", "split.csv", "ledger.csv", "model.safete
 
 
 def link_to(path, place, name: str | None = None) -> Link:
-    "A link from a page in the folder `place`; without an address where nothing is there, or no folder is named."
+    "A link from a page in the folder `place`; without an address where nothing is there, or no place."
     path = Path(path)
     name = name or path.name
     if place is None or not path.exists():

@@ -147,7 +147,7 @@ def validation_cell(variant: Variant):
         return DASH
     return worst_cell(variant, "val")
 
-
+# %% ../../nbs/10_report/11_runs_page.ipynb #rg000005
 def worst_cell(variant: Variant, split: str):
     "The worst group of a variant: with its interval for one seed, mean ± standard deviation for several."
     if len(variant.runs) > 1:
@@ -331,7 +331,8 @@ def runs_page(
     attention: list = (),  # blocks on what the model looks at
     place=None,  # folder of the page, from which it leads to the files of the runs
 ) -> Document:
-    "The page of several runs, the best on validation first. Raises `ValueError` where they cannot be compared."
+    """The page of several runs, the best on validation first. Raises `ValueError` where they cannot be
+    compared."""
     check_same_data(records)
     found = best_first(variants(records))
     config = records[0].config

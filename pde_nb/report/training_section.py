@@ -137,8 +137,8 @@ def worst_curve(record: RunRecord) -> Figure:
 
 
 EXACT_OR_BOUND = (
-    "Exact: all validation examples were evaluated. At most: evaluation ended as soon as the epoch could not be "
-    "the best any more, so its worst group is as high as the grey point or lower."
+    "Exact: all validation examples were evaluated. At most: evaluation ended as soon as the epoch could not "
+    "be the best any more, so its worst group is as high as the grey point or lower."
 )
 
 
@@ -219,7 +219,8 @@ def entry_section(record: RunRecord) -> list:
     epochs = "1 epoch" if len(record.curve) == 1 else f"{len(record.curve)} epochs"
     took_part = (
         f"In its {epochs} the run drew from {size:,} of {record.n_train:,} training examples "
-        f"({percent(size / record.n_train)}). The chosen epoch, {record.best_epoch}, was trained on {chosen:,}."
+        f"({percent(size / record.n_train)}). The chosen epoch, {record.best_epoch}, was trained on "
+        f"{chosen:,}."
     )
     return [title, Text(took_part), entry_table(record)]
 
