@@ -117,9 +117,10 @@ def calibration_lead(found: PredictionFigures) -> str:
     every = found.calibration[0]
     return (
         f"The model is {percent(every.confidence)} sure of what it says, on average, and right in "
-        f"{percent(every.right.value)} of {every.right.of:,} examples. Its expected calibration error, the "
-        f"difference of the two over ten ranges of the probability, is {percent(every.error, mark='')} "
-        f"points; a calibrated model would show {percent(every.by_chance, mark='')} by chance on as many examples."
+        f"{percent(every.right.value)} of {every.right.of:,} examples. Its expected calibration error, "
+        "the difference of the two over ten ranges of the probability, is "
+        f"{percent(every.error, mark='')} points; a calibrated model would show "
+        f"{percent(every.by_chance, mark='')} by chance on as many examples."
     )
 
 
@@ -234,10 +235,10 @@ def slice_blocks(found: PredictionFigures) -> list:
     n = len(found.slices)
     average = found.calibration[0].right.value
     lead = (
-        f"Accuracy by every category and every quarter of a number, where there are at least {LEAST} "
-        f"examples. The lowest of {n} figures is low by chance too: the intervals have a level of {level}, so "
-        f"that all of them together hold in 95 % of cases. Emphasised: the whole interval is below the average, "
-        f"{percent(average)}."
+        "Accuracy by every category and every quarter of a number, where there are at least "
+        f"{LEAST} examples. The lowest of {n} figures is low by chance too: the intervals have a level of "
+        f"{level}, so that all of them together hold in 95 % of cases. Emphasised: the whole interval is "
+        f"below the average, {percent(average)}."
     )
     head = ("column", "value", "examples", "right, %")
     rows = [(s.column, s.value, Count(s.right.of), share_cell(s.right)) for s in found.slices]

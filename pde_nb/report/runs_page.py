@@ -251,20 +251,25 @@ def passes_chart(found: list[Variant]):
         x, y = best_so_far(variant.runs[0])
         names = tuple(f"{variant.label}: {v:.1f} % after {p:.1f} passes" for p, v in zip(x, y))
         points.append(Series(x[:-1], y[:-1], style_of(i), line=False, names=names, size=3.4))
-        corners = [(x[k + step], y[k]) for k in range(len(x) - 1) for step in (0, 1)]
-        lines.append(Series(*map(tuple, zip(*corners)), style_of(i), markers=False))
+        places = tuple(x[k + step] for k in range(len(x) - 1) for step in (0, 1))
+        heights = tuple(y[k] for k in range(len(x) - 1) for step in (0, 1))
+        lines.append(Series(places, heights, style_of(i), markers=False))
     labels = "passes over the training data", "best worst group so far, %"
     return line_chart("Best worst group on validation so far", [*lines, *points], *labels, whole=False)
 
 
 def best_so_far(run: RunRecord) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    "Passes and worst group, in percent, of every epoch that was the best until then, and of the end."
+    """Passes and worst group, in percent, of every epoch that was the best until then, and of the end.
+
+    Nothing where none is known."""
     x, y = [], []
     for entry in run.curve:
         share = entry["val_worst_group"]
         if share is not None and (not y or 100 * share > y[-1]):
             x.append(entry["passes"])
             y.append(100 * share)
+    if not x:
+        return (), ()
     return (*x, max(run.curve[-1]["passes"], x[-1])), (*y, y[-1])
 
 # %% ../../nbs/10_report/11_runs_page.ipynb #rg000003
