@@ -138,7 +138,9 @@ def group_strips(attention: Attention, group: GroupAttention) -> Strips:
     rows = []
     for i, pixels in enumerate(group.pictures):
         row = group.rows[i]
-        picture = Card((f"is {attention.labels[row]}", f"row {row}"), picture_address(pixels), f"row {row}")
+        picture = Card(
+            (f"labelled {attention.labels[row]}", f"row {row}"), picture_address(pixels), f"row {row}"
+        )
         rows.append((picture, *(map_card(attention, model, i) for model in group.by_model)))
     return Strips(group.name, ("picture", *attention.names), tuple(rows))
 
