@@ -227,7 +227,8 @@ def _warn_unused(plan):
     if used < n / 2:
         warnings.warn(
             f"run to its end, this schedule trains on {used:,} of {n:,} examples ({100 * used / n:.1f} %) "
-            "and never sees the others; raise n_expansions or expand_by, or pass n_expansions=None to use all.",
+            "and never sees the others; raise n_expansions or expand_by, or pass n_expansions=None to use "
+            "all.",
             stacklevel=3,
         )
 
