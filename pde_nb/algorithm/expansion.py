@@ -168,8 +168,9 @@ def _warn_unused(plan):
     n, used = len(plan.groups), plan.n_used
     if used < n / 2:
         warnings.warn(
-            f"this schedule trains on {used:,} of {n:,} examples ({100 * used / n:.1f} %) and never sees the "
-            "others; raise n_expansions or expand_by, or pass n_expansions=None to use all.",
+            f"run to its end, this schedule trains on {used:,} of {n:,} examples ({100 * used / n:.1f} %) "
+            "and never sees the others; raise n_expansions or expand_by, or pass n_expansions=None to use "
+            "all.",
             stacklevel=3,
         )
 

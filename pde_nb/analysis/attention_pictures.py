@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['picture_address', 'viewer', 'ModelAttention', 'GroupAttention', 'Attention', 'attention_by_group', 'mean_share',
-           'draw_attention']
+           'draw_attention', 'coarseness']
 
 # %% ../../nbs/09_analysis/09_attention_pictures.ipynb #ap000013
 import io
@@ -15,15 +15,15 @@ from pathlib import Path
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int, UInt8
-from matplotlib import colormaps
 from matplotlib.figure import Figure
 from PIL import Image
 from torch import Tensor, nn
 
 from ..algorithm.groups import Overlap, group_names
-from .attention import attention_maps, evaluating, share_on_object
+from .attention import attention_cells, enlarge_cells, evaluating, share_on_object
 from .mistakes import eight_bit, image_address
 from ..core.arguments import whole_number
+from ..core.style import SMALL
 from ..core.tables import escape_plot
 from ..networks.models import make_model
 from ..sources.batches import PixelSource, check_device
@@ -46,15 +46,27 @@ def as_bytes(picture) -> UInt8[np.ndarray, "height width 3"]:
     return np.ascontiguousarray(np.moveaxis(np.broadcast_to(x, (3, *x.shape[1:])), 0, -1))
 
 
+EVIDENCE = 224, 112, 0  # orange, in 8-bit colours
+DEEPEST = 0.62  # how much of a picture the largest evidence covers
+
+
 def overlay(
     picture,  # (1 or 3, height, width)
-    heat: Float[np.ndarray, "height width"],  # in [0, 1]
+    cells: Float[np.ndarray, "rows columns"],  # at least 0
 ) -> UInt8[np.ndarray, "height width 3"]:
-    "The picture in grey with the map over it."
+    "The picture in grey, with each cell of the map in orange by its share of the largest."
     grey = as_bytes(picture) @ np.array([0.299, 0.587, 0.114])
-    over = 255 * colormaps["inferno"](0.25 + 0.75 * heat)[..., :3]
-    cover = (0.85 * np.sqrt(heat))[..., None]
-    return np.round((1 - cover) * grey[..., None] + cover * over).clip(0, 255).astype(np.uint8)
+    cover = DEEPEST * spread_cells(cells / max(float(cells.max()), 1e-30), grey.shape)[..., None]
+    return np.round((1 - cover) * grey[..., None] + cover * EVIDENCE).clip(0, 255).astype(np.uint8)
+
+
+def spread_cells(
+    cells: Float[np.ndarray, "rows columns"],
+    size: tuple[int, int],
+) -> Float[np.ndarray, "height width"]:
+    "Every pixel with the number of its cell."
+    rows, columns = (np.arange(n) * m // n for n, m in zip(size, cells.shape))
+    return cells[rows][:, columns]
 
 # %% ../../nbs/09_analysis/09_attention_pictures.ipynb #50904aa4
 @dataclass(frozen=True, eq=False)
@@ -236,6 +248,7 @@ class ModelAttention:
     sure: Float[np.ndarray, " n"]  # the probability of what it says
     overlays: tuple  # of the shown pictures, (height, width, 3) 8-bit
     share: Float[np.ndarray, " n"] | None  # on the object, of all judged pictures
+    cells: tuple[int, int] = (0, 0)  # rows and columns of a map
 
 
 @dataclass(frozen=True, eq=False)
@@ -333,12 +346,13 @@ def _model_attention(viewer, rows, shown, masks):
     with evaluating(viewer.model), torch.no_grad():
         p = torch.cat([viewer.model(part).double().softmax(1) for part in x.split(32)]).cpu().numpy()
     predicted = p.argmax(1)
-    maps = attention_maps(viewer.model, x, predicted)
+    cells = attention_cells(viewer.model, x, predicted)
     share = None
     if masks is not None:
+        maps = enlarge_cells(cells, x.shape[2:])
         share = share_on_object(maps, object_masks(masks, viewer.data, rows, viewer.size))
-    overlays = tuple(overlay(pixels[i], maps[i]) for i in range(min(shown, len(rows))))
-    return ModelAttention(predicted, p.max(1), overlays, share)
+    overlays = tuple(overlay(pixels[i], cells[i]) for i in range(min(shown, len(rows))))
+    return ModelAttention(predicted, p.max(1), overlays, share, cells.shape[1:])
 
 # %% ../../nbs/09_analysis/09_attention_pictures.ipynb #3e0ac87d
 def mean_share(
@@ -377,13 +391,22 @@ def draw_attention(
             ax.set(xticks=[], yticks=[])
             ax.spines[:].set_visible(False)
         row[0].set_ylabel(
-            escape_plot(g.name).replace(" ", "\n"), rotation=0, ha="right", va="center", fontsize=8
+            escape_plot(g.name).replace(" ", "\n"), rotation=0, ha="right", va="center", fontsize=SMALL
         )
         for ax, m in zip(row[1:], g.by_model):
             says = escape_plot(attention.classes[m.predicted[i]])
-            ax.set_xlabel(f"says {says}, {100 * m.sure[i]:.0f} %", fontsize=7.5)
+            ax.set_xlabel(f"says {says}, {100 * m.sure[i]:.0f} %", fontsize=SMALL)
     for ax, title in zip(axes[0], ("picture", *attention.names)):
-        ax.set_title(escape_plot(title), fontsize=9)
+        ax.set_title(escape_plot(title), fontsize=SMALL)
+    fig.supxlabel(f"orange: evidence for the answer; {coarseness(attention)}", fontsize=SMALL)
+
+
+def coarseness(attention: Attention) -> str:
+    "How many cells the maps have, in words."
+    grids = dict.fromkeys(model.cells for group in attention.groups for model in group.by_model)
+    sizes = " or ".join(f"{rows} × {columns}" for rows, columns in grids)
+    height, width = attention.groups[0].pictures[0].shape[:2]
+    return f"a map has {sizes} cells for {height} × {width} pixels"
 
 # %% ../../nbs/09_analysis/09_attention_pictures.ipynb #ap000003
 def fig_attention(

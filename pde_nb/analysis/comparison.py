@@ -115,10 +115,15 @@ def contender_spec(contender: Contender, data: Data, model=None, settings=None, 
     return decide(data, model, contender.method, seed=seed, **common, **contender.fixed, **settings)
 
 
+def run_folder(out, name: str, settings: dict, seed: int) -> Path:
+    "Where the run of a method with some settings and one seed is, in the folder of a comparison."
+    return Path(out) / name / f"{settings_name(settings)}-seed{seed}"
+
+
 def trial_run(name, contender: Contender, data: Data, settings, seed: int, out: Path, common) -> RunRecord:
     "The run of one trial, in a folder of its own."
     spec = contender_spec(contender, data, settings=settings, seed=seed, **common)
-    folder = out / name / f"{settings_name(settings)}-seed{seed}"
+    folder = run_folder(out, name, settings, seed)
     try:
         return fit_spec(spec, data, out=folder, first_in=out / "first", bar=False).record
     except CannotRun:

@@ -80,8 +80,8 @@ def fits_validation(result: Result) -> bool:
 
 
 def validation_rank(result: Result) -> tuple[float, float]:
-    "The worst group on validation; of equals, the mean of groups on the test set."
-    return over_seeds(result, "val_worst_group").mean, over_seeds(result, "group_mean").mean
+    "The worst group on validation; of equals, the mean of groups there."
+    return over_seeds(result, "val_worst_group").mean, over_seeds(result, "val_group_mean").mean
 
 # %% ../../nbs/09_analysis/05_paired.ipynb #2fea08ff
 def against_best(results: dict[str, Result], key: str = "worst_group") -> dict[str, Difference]:

@@ -38,7 +38,7 @@ from .shell import SCREEN, guarded, write_json_to, write_text_to
 from ..core.arguments import did_you_mean, lookup, whole_number
 from ..core.files import sweep, writable_folder, write_whole
 from ..core.seals import with_seal, write_sealed
-from ..report.demo_figure import fig_demo
+from ..report.attention_blocks import fig_demo
 from ..sources.published import PUBLISHED
 from ..theory.experiment import SYNTHETIC_PRESETS, SyntheticPreset
 from ..theory.experiment_table import preset_with

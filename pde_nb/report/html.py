@@ -6,7 +6,10 @@
 __all__ = ['TAGS', 'DRAWING', 'ATTRIBUTES', 'html_page', 'page_frame', 'Outline', 'reaches_outside']
 
 # %% ../../nbs/10_report/03_html.ipynb #b5d3fa7c
+import base64
+import hashlib
 import re
+from collections import Counter
 from html.parser import HTMLParser
 
 from ..core.tables import Table
@@ -15,35 +18,41 @@ from pde_nb.report.blocks import (
     Card,
     Cards,
     Code,
+    Count,
     Figure,
     Headline,
+    Link,
+    Links,
+    Listing,
     Mark,
     Markup,
+    Part,
     Section,
     Share,
     Strips,
     Text,
+    escape,
     joined,
     tag,
 )
-from .charts import DARK, LIGHT, swatch, whisker
+from .charts import DARK, LIGHT, ROLES, ROLES_DARK, swatch, whisker
 
 # %% ../../nbs/10_report/03_html.ipynb #9c3a4687
 def html_page(title: str, blocks: list, lead: str = "") -> str:
-    "One HTML file. Its own policy forbids a browser to load or run anything from elsewhere."
-    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+    "One HTML file. Its own policy forbids a browser to load or run anything but its one script."
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", http_equiv="Content-Security-Policy", content=policy),
+        tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
         tag("title", title),
         tag("style", Markup(STYLE)),
     )
     opening = [tag("h1", unbroken(title))]
     if lead:
         opening.append(tag("p", lead, class_="lead"))
-    body = tag("body", tag("main", *opening, body_html(blocks)))
+    main = tag("main", *opening, *contents_html(blocks), body_html(blocks))
+    body = tag("body", main, tag("script", Markup(SCRIPT)))
     return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
 
 
@@ -52,16 +61,42 @@ def page_frame(page: str, height: int = 640) -> str:
     return tag("iframe", srcdoc=page, style=f"width:100%;height:{height}px;border:0", title="report")
 
 # %% ../../nbs/10_report/03_html.ipynb #b5e08cc0
+CONTENTS = 3  # sections, from so many on a page lists them
+
+
+def anchors(blocks: list) -> dict[int, str]:
+    "What each section is called in an address, by its position; a second one of a name has a number."
+    seen, found = Counter(), {}
+    for i, block in enumerate(blocks):
+        if isinstance(block, Section):
+            seen[block.anchor] += 1
+            times = seen[block.anchor]
+            found[i] = block.anchor if times == 1 else f"{block.anchor}-{times}"
+    return found
+
+
+def contents_html(blocks: list) -> list[Markup]:
+    "A list of the sections, which leads to them; nothing where there are few."
+    found = anchors(blocks)
+    if len(found) < CONTENTS:
+        return []
+    items = [tag("li", tag("a", blocks[i].title, href=f"#{name}")) for i, name in found.items()]
+    return [tag("nav", tag("ul", *items), aria_label="Contents", class_="contents")]
+
+
 def body_html(blocks: list) -> Markup:
     "All blocks. Figures that follow each other share a row where there is room."
     parts = []
     row = []
-    for block in blocks:
+    names = anchors(blocks)
+    for i, block in enumerate(blocks):
         if row and not isinstance(block, Figure):
             parts.append(tag("div", *row, class_="figures"))
             row = []
         if isinstance(block, Figure):
             row.append(figure_html(block))
+        elif isinstance(block, Section):
+            parts.append(tag("h2", block.title, id=names[i]))
         else:
             parts.append(WRITERS[type(block)](block))
     if row:
@@ -74,16 +109,25 @@ def unbroken(text: str) -> str:
     return re.sub(r"(?<=\d) (?=%|points)", "\N{NO-BREAK SPACE}", text)
 
 # %% ../../nbs/10_report/03_html.ipynb #2a8ab698
-def section_html(block: Section) -> Markup:
-    return tag("h2", block.title)
-
-
 def text_html(block: Text) -> Markup:
     return tag("p", block.text, class_=block.kind or None)
 
 
 def code_html(block: Code) -> Markup:
     return tag("pre", block.text)
+
+
+def links_html(block: Links) -> Markup:
+    "Links in a row, after their words."
+    parts = [f"{block.lead}: "]
+    for link in block.links:
+        parts += [link_html(link), " · "]
+    return tag("p", *parts[:-1], class_="links")
+
+
+def link_html(link: Link) -> Markup:
+    "A name that leads to an address, if there is one."
+    return tag("a", link.name, href=link.address) if link.address else escape(link.name)
 
 
 def headline_html(block: Headline) -> Markup:
@@ -100,10 +144,16 @@ def headline_html(block: Headline) -> Markup:
 
 # %% ../../nbs/10_report/03_html.ipynb #d1716ba2
 SENTENCE = 40  # characters from which a column is one of sentences
+CUE = "There are more columns: the table scrolls sideways →"
 
 
-def table_html(table: Table) -> Markup:
-    "A table that scrolls by itself where it is too wide."
+def listing_html(block: Listing) -> Markup:
+    "A table that a reader may sort."
+    return table_html(block.table, block.name)
+
+
+def table_html(table: Table, name: str | None = None) -> Markup:
+    "A table that scrolls by itself where it is too wide; one with a name may be sorted."
     classes = column_classes(table)
     heads = [tag("th", head, scope="col", class_=c) for head, c in zip(table.head, classes)]
     rows = []
@@ -113,10 +163,12 @@ def table_html(table: Table) -> Markup:
             content = cell_html(cell)
             if (i, k) in table.strong:
                 content = tag("strong", content)
-            cells.append(tag("td", content, class_=classes[k]))
+            cells.append(tag("td", content, class_=classes[k], data_value=sort_value(cell)))
         rows.append(tag("tr", *cells))
-    body = tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *rows))
-    parts = [tag("div", body, class_="scroll", tabindex=0)]
+    body = tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *rows), data_name=name)
+    label = (table.caption or name or "table").partition(".")[0]
+    cue = tag("p", CUE, class_="cue caption")
+    parts = [cue, tag("div", body, class_="scroll", tabindex=0, role="region", aria_label=label)]
     if table.caption:
         parts.append(tag("p", table.caption, class_="caption"))
     return tag("div", *parts, class_="block")
@@ -131,6 +183,13 @@ def column_classes(table: Table) -> list[str]:
     return classes
 
 
+def sort_value(cell) -> str | None:
+    "The number that a cell is sorted by; None for one that is sorted by its text."
+    if isinstance(cell, Share):
+        return f"{cell.value:.6g}"
+    return str(cell.n) if isinstance(cell, (Count, Part)) else None
+
+
 def cell_html(cell):
     "The content of a table cell."
     if isinstance(cell, Share):
@@ -138,6 +197,8 @@ def cell_html(cell):
         return joined((text, " ", whisker(cell.value, cell.low, cell.high)))
     if isinstance(cell, Mark):
         return swatch(cell.style, cell.name)
+    if isinstance(cell, Link):
+        return link_html(cell)
     return cell
 
 # %% ../../nbs/10_report/03_html.ipynb #935438b2
@@ -179,13 +240,15 @@ def strips_html(block: Strips) -> Markup:
     for row in block.rows:
         rows.append(tag("tr", *(tag("td", *picture_html(card)) for card in row)))
     table = tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *rows), class_="strips")
-    return tag("div", tag("h3", block.title), tag("div", table, class_="scroll", tabindex=0), class_="side")
+    around = tag("div", table, class_="scroll", tabindex=0, role="region", aria_label=block.title)
+    return tag("div", tag("h3", block.title), tag("p", CUE, class_="cue caption"), around, class_="side")
 
 # %% ../../nbs/10_report/03_html.ipynb #6a370ca0
 WRITERS = {
-    Section: section_html,
     Text: text_html,
     Code: code_html,
+    Links: links_html,
+    Listing: listing_html,
     Headline: headline_html,
     Table: table_html,
     Figure: figure_html,
@@ -194,15 +257,17 @@ WRITERS = {
 }
 
 # %% ../../nbs/10_report/03_html.ipynb #3d2a2c8b
-def variables(bg: str, fg: str, soft: str, faint: str, line: str, shade: str, styles) -> str:
+def variables(surface: dict[str, str], styles, roles: dict[str, str]) -> str:
     "The colours of a page as CSS variables."
-    named = dict(bg=bg, fg=fg, soft=soft, faint=faint, line=line, shade=shade)
-    named.update((f"c{i}", colour) for i, colour in enumerate(styles))
+    named = surface | {f"c{i}": colour for i, colour in enumerate(styles)} | roles
     return "".join(f"--{name}:{colour};" for name, colour in named.items())
 
 
-DAY = variables("#ffffff", "#1b1f24", "#59636e", "#98a2ad", "#d5dbe1", "#edf1f5", LIGHT)
-NIGHT = variables("#14181d", "#e4e8ec", "#9ea8b3", "#6b7580", "#3a424b", "#232a32", DARK)
+SURFACE = ("bg", "fg", "soft", "faint", "line", "shade", "link")
+BY_DAY = ("#ffffff", "#1b1f24", "#59636e", "#98a2ad", "#d5dbe1", "#edf1f5", "#1f5fa8")
+BY_NIGHT = ("#14181d", "#e4e8ec", "#9ea8b3", "#6b7580", "#3a424b", "#232a32", "#8db8ee")
+DAY = variables(dict(zip(SURFACE, BY_DAY)), LIGHT, ROLES)
+NIGHT = variables(dict(zip(SURFACE, BY_NIGHT)), DARK, ROLES_DARK)
 COLOUR_STYLE = f"""
 :root{{color-scheme:light dark;{DAY}}}
 @media (prefers-color-scheme:dark){{:root{{{NIGHT}}}}}
@@ -213,7 +278,7 @@ COLOUR_STYLE = f"""
 TEXT_STYLE = """
 *{box-sizing:border-box}
 body{margin:0;background:var(--bg);color:var(--fg);font:16px/1.5 system-ui,sans-serif;overflow-wrap:anywhere}
-main{max-width:1100px;margin:auto;padding:20px 16px 48px}
+main{max-width:1160px;margin:auto;padding:20px 16px 48px}
 h1{font-size:clamp(1.35rem,4.5vw,2rem);line-height:1.2;margin:.2em 0}
 h2{margin:2em 0 .5em;font-size:1.3rem}
 h3{margin:1.2em 0 .4em;font-size:1rem}
@@ -224,7 +289,11 @@ pre{background:var(--shade);border-radius:6px;padding:10px 12px;white-space:pre-
 .caption{font-size:.88rem}
 .label{font-size:.9rem}
 .nowrap{white-space:nowrap}
-.note{border-left:3px solid var(--c1);padding-left:.7em}
+.note{border-left:3px solid var(--fg);padding-left:.7em}
+a{color:var(--link)}
+.contents ul{display:flex;flex-wrap:wrap;gap:.2em 1.3em;list-style:none;padding:.5em 0;margin:1em 0}
+.contents ul{border-top:1px solid var(--line);border-bottom:1px solid var(--line);font-size:.95rem}
+h2{scroll-margin-top:.6em}
 .headline{display:flex;flex-wrap:wrap;gap:12px;margin:1em 0}
 .headline>div{border:1px solid var(--line);border-radius:8px;padding:10px 14px;flex:1 1 165px}
 .headline>.main{flex:1.6 1 300px;background:var(--shade)}
@@ -236,9 +305,23 @@ p.figure{font-size:1.25rem;font-weight:600;overflow-wrap:normal}
 
 # %% ../../nbs/10_report/03_html.ipynb #19392d68
 TABLE_STYLE = """
-.scroll{overflow-x:auto;max-width:100%}
+.scroll{overflow-x:auto;max-width:100%;background:
+linear-gradient(90deg,var(--bg) 30%,transparent) 0 0/36px 100% no-repeat local,
+linear-gradient(270deg,var(--bg) 30%,transparent) 100% 0/36px 100% no-repeat local,
+linear-gradient(90deg,var(--faint),transparent) 0 0/11px 100% no-repeat scroll,
+linear-gradient(270deg,var(--faint),transparent) 100% 0/11px 100% no-repeat scroll}
+.cue{display:none;margin:0}
+.wide>.cue{display:block}
+th button{all:unset;cursor:pointer;text-align:inherit;font:inherit;color:inherit}
+th button:hover{color:var(--fg);text-decoration:underline}
+th button:focus-visible,.scroll:focus-visible,input:focus-visible{outline:2px solid var(--link)}
+th button::after{content:"\\2195";opacity:.45;padding-left:.3em}
+th[aria-sort=ascending] button::after{content:"\\2191";opacity:1}
+th[aria-sort=descending] button::after{content:"\\2193";opacity:1}
+.find{font:inherit;font-size:.9rem;padding:.2em .5em;margin:.3em 0;max-width:100%}
+.find{border:1px solid var(--faint);border-radius:5px;background:var(--bg);color:var(--fg)}
 table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}
-th,td{padding:.28em .95em .28em 0;border-bottom:1px solid var(--line);text-align:left;vertical-align:top}
+th,td{padding:.28em .8em .28em 0;border-bottom:1px solid var(--line);text-align:left;vertical-align:top}
 th,td{overflow-wrap:normal}
 th{vertical-align:bottom;color:var(--soft);font-weight:600}
 .r{text-align:right}
@@ -286,7 +369,8 @@ figure,tr,.card,.headline,.side,pre{break-inside:avoid}
 .big{font-size:22pt}
 p.figure{font-size:12pt}
 .figures{grid-template-columns:1fr 1fr}
-.scroll{overflow:visible}
+.scroll{overflow:visible;background:none}
+.cue,.find,.contents,th button::after{display:none}
 table{font-size:8pt}
 th,td{padding-right:.6em}
 td.r{white-space:normal}
@@ -300,36 +384,106 @@ td .mark{min-width:7.5em}
 """
 STYLE = COLOUR_STYLE + TEXT_STYLE + TABLE_STYLE + PICTURE_STYLE + PRINT_STYLE
 
+# %% ../../nbs/10_report/03_html.ipynb #ht000004
+SCRIPT = r"""
+(function () {
+  function key(cell) {
+    if (cell.dataset.value !== undefined) return Number(cell.dataset.value);
+    var text = cell.textContent.trim();
+    return /^[-+]?[\d,]*\.?\d/.test(text) ? parseFloat(text.replace(/,/g, "")) : text.toLowerCase();
+  }
+  function compare(a, b) {
+    if (typeof a === typeof b) return typeof a === "number" ? a - b : a.localeCompare(b);
+    return typeof a === "number" ? -1 : 1;
+  }
+  function sort(table, head, k) {
+    var up = head.getAttribute("aria-sort") !== "ascending";
+    for (var other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+    head.setAttribute("aria-sort", up ? "ascending" : "descending");
+    var rows = Array.from(table.tBodies[0].rows);
+    rows.sort(function (a, b) { return (up ? 1 : -1) * compare(key(a.cells[k]), key(b.cells[k])); });
+    table.tBodies[0].append.apply(table.tBodies[0], rows);
+  }
+  function field(table) {
+    var input = document.createElement("input");
+    input.type = "search"; input.className = "find";
+    input.placeholder = "show rows with …";
+    input.setAttribute("aria-label", "show the rows of this table that contain");
+    input.addEventListener("input", function () {
+      var wanted = input.value.toLowerCase();
+      for (var row of table.tBodies[0].rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);
+    });
+    table.parentNode.before(input);
+  }
+  document.querySelectorAll("table[data-name]").forEach(function (table) {
+    var rows = table.tBodies[0].rows.length;
+    if (rows > 8) field(table);
+    if (rows > 1) Array.from(table.tHead.rows[0].cells).forEach(function (head, k) {
+      var button = document.createElement("button");
+      button.type = "button";
+      button.append.apply(button, Array.from(head.childNodes));
+      button.addEventListener("click", function () { sort(table, head, k); });
+      if (button.textContent) head.append(button);
+    });
+  });
+  function cues() {
+    document.querySelectorAll(".scroll").forEach(function (box) {
+      box.parentNode.classList.toggle("wide", box.scrollWidth > box.clientWidth + 1);
+    });
+  }
+  addEventListener("resize", cues);
+  cues();
+})();
+"""
+DIGEST = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
+POLICY = f"default-src 'none'; script-src 'sha256-{DIGEST}'; style-src 'unsafe-inline'; img-src data:"
+
 # %% ../../nbs/10_report/03_html.ipynb #21387593
 TAGS = {
     *("html", "head", "meta", "title", "style", "body", "main", "h1", "h2", "h3", "p", "pre", "blockquote"),
     *("div", "span", "b", "strong", "br", "table", "thead", "tbody", "tr", "th", "td", "img"),
+    *("nav", "ul", "li", "a", "script"),
     *("figure", "figcaption", "svg", "g", "text", "line", "polyline", "polygon", "circle", "rect", "path"),
 }
 DRAWING = {
     *("viewbox", "role", "fill", "fill-opacity", "stroke", "stroke-width", "stroke-linejoin"),
-    *("stroke-dasharray", "font-size", "font-family", "text-anchor", "transform", "points", "d"),
+    *(
+        "stroke-dasharray",
+        "stroke-linecap",
+        "font-size",
+        "font-family",
+        "text-anchor",
+        "transform",
+        "points",
+        "d",
+    ),
     *("x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "r", "width", "height"),
 }
 ATTRIBUTES = DRAWING | {
     *("lang", "charset", "name", "content", "http-equiv", "class", "style", "title", "alt", "src", "scope"),
-    *("tabindex", "aria-label", "aria-hidden"),
+    *("tabindex", "aria-label", "aria-hidden", "id", "href", "data-value", "data-name"),
 }
 
 # %% ../../nbs/10_report/03_html.ipynb #ht000001
 class Outline(HTMLParser):
     """The tags of a page and its text. Raises `ValueError` for a tag that is closed wrongly, for a tag or an
-    attribute that our pages do not have, and for what would be loaded from elsewhere or run."""
+    attribute that our pages do not have, for what would be loaded from elsewhere or run, but for the one
+    script of our pages, and for a link to a place that the page does not have."""
 
     def __init__(self, page: str):
         super().__init__()
         self.open = []
         self.tags = []
         self.text = []
+        self.scripts = []
+        self.places = []
+        self.addresses = []
         self.feed(page)
         self.close()
         if self.open:
             raise ValueError(f"not closed: {self.open}")
+        check_scripts("".join(self.scripts), self.tags.count("script"))
+        check_places(self.places, self.addresses)
 
     def handle_starttag(self, tag, attrs):
         self.tags.append(tag)
@@ -342,13 +496,18 @@ class Outline(HTMLParser):
                 raise ValueError(f"<{tag} {name}={value!r}>: no tag of our pages has such an attribute")
             if reaches_outside(name, value or ""):
                 raise ValueError(f"<{tag} {name}={value!r}> reaches outside the page")
+            if name == "id":
+                self.places.append(value)
+            if name == "href":
+                self.addresses.append(value)
 
     def handle_endtag(self, tag):
         if not self.open or self.open.pop() != tag:
             raise ValueError(f"</{tag}> closes nothing that is open")
 
     def handle_data(self, data):
-        self.text.append(data)
+        where = self.scripts if self.open[-1:] == ["script"] else self.text
+        where.append(data)
 
     def handle_comment(self, data):
         raise ValueError(f"our pages have no comment, and here is {data[:40]!r}")
@@ -360,4 +519,27 @@ def reaches_outside(name: str, value: str) -> bool:
     "Whether an attribute loads something that is not a picture in the page."
     if name == "src":
         return not value.startswith(("data:,", "data:image/png;base64,", "data:image/jpeg;base64,"))
+    if name == "href":
+        return not is_relative(value)
     return name == "style" and "(" in value
+
+# %% ../../nbs/10_report/03_html.ipynb #ht000002
+def is_relative(address: str) -> bool:
+    "Whether an address leads to a place in the page, or to a file from the folder of the page."
+    if address.startswith("#"):
+        return True
+    return bool(re.fullmatch(r"(?!/)[\w.~%=,+()@!'/-]+", address, re.ASCII)) and "//" not in address
+
+
+def check_scripts(found: str, times: int):
+    "Raises `ValueError` for a script that is not ours, or is there more than once."
+    if times > 1 or (times and found != SCRIPT):
+        raise ValueError(f"a script that is not the one of our pages: {found[:40]!r}")
+
+
+def check_places(places: list[str], addresses: list[str]):
+    "Raises `ValueError` for a place that is there twice, and for a link to one that is not there."
+    twice = [place for place, times in Counter(places).items() if times > 1]
+    gone = [address for address in addresses if address.startswith("#") and address[1:] not in places]
+    if twice or gone:
+        raise ValueError(f"places that are there twice: {twice}; links that lead nowhere: {gone}")

@@ -7,7 +7,7 @@ __all__ = ['markdown_page']
 
 # %% ../../nbs/10_report/04_markdown.ipynb #01860ecf
 from ..core.tables import Table, escape_markdown, fenced, fill, text_width
-from .blocks import Cards, Code, Headline, Section, Strips, Text
+from .blocks import Cards, Code, Headline, Link, Links, Listing, Section, Strips, Text
 
 # %% ../../nbs/10_report/04_markdown.ipynb #c9756acf
 def markdown_page(title: str, blocks: list, lead: str = "") -> str:
@@ -33,6 +33,10 @@ def block_markdown(block) -> str:
         return headline_markdown(block)
     if isinstance(block, Table):
         return padded_table(block)
+    if isinstance(block, Listing):
+        return padded_table(block.table)
+    if isinstance(block, Links):
+        return f"{plain(block.lead)}: {' · '.join(map(cell_markdown, block.links))}"
     if isinstance(block, Strips):
         return padded_table(strips_table(block))
     if isinstance(block, Cards):
@@ -71,7 +75,7 @@ def padded_table(table: Table) -> str:
     "A table with columns of equal width, the caption below it."
     lines = [[escape_markdown(cell).strip() for cell in table.head]]
     for i, row in enumerate(table.rows):
-        cells = [escape_markdown(cell).strip() for cell in row]
+        cells = [cell_markdown(cell).strip() for cell in row]
         for k, cell in enumerate(cells):
             if (i, k) in table.strong and cell:
                 cells[k] = f"**{cell}**"
@@ -81,6 +85,12 @@ def padded_table(table: Table) -> str:
     rules = ["-" * (w + 1) + ":" if a == "r" else "-" * (w + 2) for w, a in zip(widths, table.align)]
     shown = "\n".join([head, f"|{'|'.join(rules)}|", *body])
     return f"{shown}\n\n{plain(table.caption)}" if table.caption else shown
+
+
+def cell_markdown(cell) -> str:
+    "A cell; a link leads to its address."
+    name = escape_markdown(cell)
+    return f"[{name}]({cell.address})" if isinstance(cell, Link) and cell.address else name
 
 
 def padded_line(cells: list[str], widths: list[int], align: str) -> str:

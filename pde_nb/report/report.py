@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..analysis.attention_pictures import Attention
-from ..analysis.mistakes import Mistakes, worst_mistakes
+from ..analysis.mistakes import Mistakes, predict_split, worst_mistakes
+from ..analysis.predictions import PredictionFigures, prediction_figures
 from ..core.arguments import lookup
 from ..core.files import writable_folder, write_whole
 from .attention_blocks import attention_of, attention_section, is_live
-from .blocks import Document
+from .blocks import Document, Listing
 from .html import html_page, page_frame
 from .markdown import markdown_page
 from .run_page import run_page
@@ -22,14 +23,16 @@ from .runs import as_record, default_split
 from .runs_page import runs_page
 from ..sources.data import Data
 from ..training.fit import reopened
+from ..training.run import Run
 
 # %% ../../nbs/10_report/12_report.ipynb #a253b454
 @dataclass(frozen=True, eq=False)
 class Page:
-    "A report as HTML and as Markdown."
+    "A report as HTML and as Markdown, and its tables as CSV."
 
     html: str
     markdown: str
+    tables: dict[str, str]  # name → comma-separated values
 
     def __str__(self):
         return self.markdown
@@ -45,9 +48,21 @@ class Page:
             example = str(path / "report.html")
             raise ValueError(f"{str(path)!r} is a folder; name a file, such as {example!r}.")
         writable_folder(path.parent)
-        text = self.markdown if path.suffix == ".md" else self.html
-        write_whole(path, lambda p: Path(p).write_text(text, encoding="utf-8"))
+        write_text(path, self.markdown if path.suffix == ".md" else self.html)
         return path
+
+    def save_tables(self, folder) -> list[Path]:
+        """Write every table of the page as NAME.csv into a folder, with all of its rows. Raises `ValueError`
+        where nothing can be written."""
+        folder = writable_folder(folder)
+        for name, text in self.tables.items():
+            write_text(folder / f"{name}.csv", text)
+        return [folder / f"{name}.csv" for name in self.tables]
+
+
+def write_text(path: Path, text: str):
+    "Write a file, whole or not at all."
+    write_whole(path, lambda p: Path(p).write_text(text, encoding="utf-8", newline=""))
 
 # %% ../../nbs/10_report/12_report.ipynb #e24381b4
 def report(
@@ -57,41 +72,58 @@ def report(
     mistakes: int = 6,  # of each group, of one run; 0: none
     attention: int = 2,  # pictures of each group with the map of what each model looks at; 0: none
     masks=None,  # which pixels are the object, as in `object_masks`
+    place=None,  # folder that the page will be in: it then has links to the files of the runs
     **options,  # model, device, inputs: as in `evaluate_run`
 ) -> Page:
     """A page of one run, or of a comparison. Raises `ValueError` for runs that are unfinished, damaged or
     of different data."""
     several = as_list(runs)
-    found, maps = None, None
+    asked, maps = Asked(), None
     if len(several) == 1 and mistakes:
-        found = run_mistakes(several[0], data, split, mistakes, options)
+        asked = run_answers(several[0], data, split, mistakes, options)
     if attention or masks is not None:
         how = {name: value for name, value in options.items() if name != "inputs"}
         maps = attention_of(several, data, split, attention, masks, **how)
-    return make_page(several, split, found, maps)
+    return make_page(several, split, asked.mistakes, maps, asked.figures, place)
 
 
-def run_mistakes(run, data: Data | None, split: str, most: int, options: dict) -> Mistakes | None:
-    "The worst mistakes of a run of this process, or of one in a folder whose data is given; else None."
+@dataclass(frozen=True, eq=False)
+class Asked:
+    "What a page says of the predictions of one run."
+
+    mistakes: Mistakes | None = None
+    figures: PredictionFigures | None = None
+
+
+def ask_run(run: Run, split: str, most: int, table=None) -> Asked:
+    "Mistakes and figures of the predictions of a run, which are made once; `table`: the file of the rows."
+    said = predict_split(run, split)
+    mistakes = worst_mistakes(run, split, most, said=said, table=table)
+    return Asked(mistakes, prediction_figures(run.data, said))
+
+
+def run_answers(run, data: Data | None, split: str, most: int, options: dict) -> Asked:
+    "The predictions of a run of this process, or of one in a folder whose data is given; else nothing."
     record = as_record(run)
     split = default_split(record, split)
     if is_live(run):
-        return worst_mistakes(run.run, split, most)
+        return ask_run(run.run, split, most)
     if data is None:
-        return None
+        return Asked()
     if record.folder is None:
         raise ValueError(
             f"{record.name!r} is a record without weights, so its mistakes cannot be found; name the folder "
             "of the run, or leave the data out."
         )
-    return worst_mistakes(reopened(record.folder, data, **options), split, most)
+    return ask_run(reopened(record.folder, data, **options), split, most)
 
 # %% ../../nbs/10_report/12_report.ipynb #1102ca2c
-def make_page(runs, split="test", mistakes=None, attention=None) -> Page:
-    "The page in both forms; arguments and errors as for `report_document`."
-    document = report_document(runs, split, mistakes, attention)
+def make_page(runs, split="test", mistakes=None, attention=None, figures=None, place=None) -> Page:
+    "The page in both forms, and its tables; arguments and errors as for `report_document`."
+    document = report_document(runs, split, mistakes, attention, figures, place)
     content = document.title, document.blocks, document.lead
-    return Page(html_page(*content), markdown_page(*content))
+    tables = {block.name: block.csv() for block in document.blocks if isinstance(block, Listing)}
+    return Page(html_page(*content), markdown_page(*content), tables)
 
 
 def report_html(runs, split="test", mistakes=None, attention=None) -> str:
@@ -109,6 +141,8 @@ def report_document(
     split: str = "test",
     mistakes: Mistakes | None = None,  # of the one run
     attention: Attention | None = None,  # of the run, or of one run per variant
+    figures: PredictionFigures | None = None,  # of the one run
+    place=None,  # folder that the page will be in: it then has links to the files of the runs
 ) -> Document:
     """What is on the page. Raises `ValueError` for runs that cannot be compared and for a split that was
     not evaluated."""
@@ -118,8 +152,8 @@ def report_document(
     split = default_split(records[0], split)
     lookup(split, records[0].evaluated, "split")
     if len(records) == 1:
-        return run_page(records[0], split, mistakes, attention_section(attention))
-    return runs_page(records, split, attention_section(attention))
+        return run_page(records[0], split, mistakes, attention_section(attention), figures, place)
+    return runs_page(records, split, attention_section(attention), place)
 
 
 def report_markdown(runs, split="test", mistakes=None, attention=None) -> str:

@@ -9,7 +9,7 @@ __all__ = ['training_section', 'entry_section']
 import numpy as np
 
 from ..core.tables import DASH, Table, percent
-from .blocks import Figure, Mark, Section, Text
+from .blocks import Count, Figure, Listing, Mark, Section, Text
 from .charts import Series, line_chart, stacked_chart
 from .runs import FEW, ROWS, SHOWN, active_counts, group_styles
 from ..training.record import RunRecord
@@ -66,6 +66,7 @@ def growth_note(record: RunRecord) -> str:
 
 # %% ../../nbs/10_report/07_training_section.ipynb #dd31d3c4
 MANY = 40  # groups, from more on only those with a style are drawn
+MANY_EPOCHS = 30  # from more on the points of a curve are dots
 
 
 def over_epochs(record: RunRecord, title: str, series: list[Series], y_label: str, y_range=None):
@@ -105,6 +106,8 @@ def group_series(record: RunRecord, name: str, style: int | None) -> Series:
         y.append(100 * entry["correct"][group] / counted if known else np.nan)
     if style is None:
         return Series(tuple(x), tuple(y), None, markers=False)
+    if len(x) > MANY_EPOCHS:
+        return Series(tuple(x), tuple(y), style, dots=True)
     names = tuple(f"{name}: {value:.1f} % after epoch {epoch}" for epoch, value in zip(x, y))
     return Series(tuple(x), tuple(y), style, names=names)
 
@@ -121,21 +124,29 @@ def worst_curve(record: RunRecord) -> Figure:
     series, legend = [], []
     if n_partial(record):
         names = tuple(f"at most {v:.1f} % after epoch {epoch}" for epoch, v in zip(x, bounded))
-        series.append(Series(x, tuple(bounded), None, line=False, names=names, hollow=True, size=2.6))
-        legend = [Mark(0, "exact"), Mark(None, "at most")]
+        few = len(x) <= MANY_EPOCHS
+        how = dict(names=names, hollow=True, size=2.6) if few else dict(dots=True)
+        series.append(Series(x, tuple(bounded), None, line=False, **how))
+        legend = [Mark("subject", "exact"), Mark(None, "at most")]
     names = tuple(f"{v:.1f} % after epoch {epoch}" for epoch, v in zip(x, exact))
-    series.append(Series(x, tuple(exact), 0, names=names))
+    how = dict(names=names) if len(x) <= MANY_EPOCHS else dict(dots=True)
+    series.append(Series(x, tuple(exact), "subject", **how))
     title = "Worst-group accuracy on validation over epochs"
-    return Figure(
-        "The worst group", over_epochs(record, title, series, "worst group, validation, %"), tuple(legend)
-    )
+    chart = over_epochs(record, title, series, "worst group, validation, %")
+    return Figure("The worst group", chart, tuple(legend), EXACT_OR_BOUND if legend else "")
+
+
+EXACT_OR_BOUND = (
+    "Exact: all validation examples were evaluated. At most: evaluation ended as soon as the epoch could not "
+    "be the best any more, so its worst group is as high as the grey point or lower."
+)
 
 
 def loss_curve(record: RunRecord) -> Figure:
     "The mean training loss of each epoch, over the examples that it showed."
     x = tuple(entry["epoch"] for entry in record.curve)
     y = tuple(np.nan if entry["loss"] is None else entry["loss"] for entry in record.curve)
-    series = [Series(x, y, 5, markers=len(x) <= 60)]
+    series = [Series(x, y, "loss", markers=len(x) <= MANY_EPOCHS)]
     chart = over_epochs(record, "Mean training loss over epochs", series, "mean training loss")
     return Figure("Training loss", chart, (), "Cross-entropy of the examples that the epoch showed.")
 
@@ -205,9 +216,11 @@ def entry_section(record: RunRecord) -> list:
         return [title, Text(active_note(record))]
     size = active_counts(record).sum(1)[-1]
     chosen = record.curve[record.best_epoch]["active"]
+    epochs = "1 epoch" if len(record.curve) == 1 else f"{len(record.curve)} epochs"
     took_part = (
-        f"{size:,} of {record.n_train:,} training examples took part by the end "
-        f"({percent(size / record.n_train)}); the best epoch, {record.best_epoch}, was trained on {chosen:,}."
+        f"In its {epochs} the run drew from {size:,} of {record.n_train:,} training examples "
+        f"({percent(size / record.n_train)}). The chosen epoch, {record.best_epoch}, was trained on "
+        f"{chosen:,}."
     )
     return [title, Text(took_part), entry_table(record)]
 
@@ -227,17 +240,18 @@ def active_note(record: RunRecord) -> str:
     )
 
 # %% ../../nbs/10_report/07_training_section.ipynb #34248bb0
-def entry_table(record: RunRecord) -> Table:
+def entry_table(record: RunRecord) -> Listing:
     "A row for each stage."
     names = record.entered.names
     if len(names) > FEW:
         names = ("of the groups, fewest", "most")
     head = ("stage", "epoch", "learning rate", "active", "%", "new", *names)
     rows = [entry_row(record, stage) for stage in range(len(record.entered.counts))]
-    return Table(head, rows[:ROWS], caption="New examples per stage and group; ledger.csv names each one.")
+    caption = "New examples per stage and group; ledger.csv of the run names each one."
+    return Listing("entries", Table(head, rows[:ROWS], caption=caption), Table(head, rows))
 
 
-def entry_row(record: RunRecord, stage: int) -> tuple[str, ...]:
+def entry_row(record: RunRecord, stage: int) -> tuple:
     "Epoch, learning rate, size and new examples of a stage."
     active = active_counts(record)[stage].sum()
     entered = record.entered.counts[stage]
@@ -247,8 +261,8 @@ def entry_row(record: RunRecord, stage: int) -> tuple[str, ...]:
         str(stage) if stage else "warm-up",
         str(record.entered.epochs[stage]),
         f"{rates[0]:.3g}" if rates else DASH,
-        f"{active:,}",
+        Count(int(active)),
         percent(active / record.n_train, mark=""),
-        f"{entered.sum():,}",
-        *(f"{n:,}" for n in by_group),
+        Count(int(entered.sum())),
+        *(Count(int(n)) for n in by_group),
     )
