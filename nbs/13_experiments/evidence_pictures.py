@@ -13,6 +13,7 @@ from pde_nb.core.style import COLOURS, SMALL, Row, fig_rows, new_figure
 from pde_nb.core.tables import escape_plot, interval_text
 
 REACH = 0.5  # how far an interval may stretch the axis beyond the figures, as a share of their range
+SLACK = 0.25  # an interval that reaches so much further, as a share of that, is not worth cutting
 PALE = "#9aa3aa"  # what is only a bound
 BACK = "#ececec"  # behind a stage that was stepped back from
 
@@ -53,12 +54,20 @@ def fitted(rows: list[Row]) -> Panel:
     "Rows on an axis that the figures decide: an interval that reaches far beyond all of them is cut."
     figures = [row.figure for row in rows]
     reach = max(REACH * (max(figures) - min(figures)), 2.0)
-    low = max(min(row.low for row in rows), min(figures) - reach)
-    high = min(max(row.high for row in rows), max(figures) + reach)
+    low = axis_end([row.low for row in rows], min(figures), -reach)
+    high = axis_end([row.high for row in rows], max(figures), reach)
     shown = [replace(row, low=max(row.low, low), high=min(row.high, high)) for row in rows]
     cut = {row.name: row for row, fits in zip(rows, shown) if row != fits}
     margin = 0.04 * max(high - low, 1.0)
     return Panel(shown, low - margin, high + margin, cut)
+
+
+def axis_end(ends: list[float], figure: float, reach: float) -> float:
+    "Where an axis ends: at the last end of an interval, or where all that reach further are cut."
+    beyond = [(end - figure) / reach for end in ends]
+    near = [share for share in beyond if share <= 1 + SLACK]
+    share = max(near) if len(near) == len(beyond) else max(1.0, *near)
+    return figure + share * reach
 
 
 def fig_fitted(
@@ -74,7 +83,11 @@ def fig_fitted(
             row = next(row for row in panel.rows if row.name == name)
             draw_arrows(ax, names.index(name), row, whole)
     for number in zeros:
-        fig.axes[number].axvline(0, color=COLOURS["average"], lw=1.0, zorder=1)
+        ax = fig.axes[number]
+        low, high = ax.get_xlim()
+        margin = 0.04 * (high - low)
+        ax.set_xlim(min(low, -margin), max(high, margin))
+        ax.axvline(0, color=COLOURS["average"], lw=1.0, zorder=1)
     return fig
 
 

@@ -217,8 +217,8 @@ def stages_caption(result: Result) -> str:
     return (
         "*Left, the first seed: the worst group on validation after every epoch. Where evaluation stopped "
         "early because the epoch could not be the best, only a bound is known. A grey stage gained nothing "
-        f"and was stepped back from; the active set {course}. Right, every seed: the best so far, the first seed "
-        "in green. A dot is an expansion that gained, a cross one that did not.*"
+        f"and was stepped back from; the active set {course}. Right, every seed: the best so far, the "
+        "first seed in green. A dot is an expansion that gained, a cross one that did not.*"
     )
 
 
