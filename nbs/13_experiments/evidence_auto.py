@@ -83,9 +83,9 @@ def fig_distances(tasks: dict[str, Task]):
     rows = [summary_row(name, within_range(paired(*pair)), True) for name, pair in pairs.items()]
     far = [row for row in rows if row.figure > 20]
     near = [row for row in rows if row not in far]
-    fig = fig_fitted(
-        {"worst group, itself minus by hand": near}, ["points, paired by seed"], [0], order=False
-    )
+    title = "PDE minus PDE by hand"
+    fig = fig_fitted({title: near}, ["points in the worst group"], [0], order=False)
+    fig.set_size_inches(6.4, fig.get_figheight())
     fig.axes[0].axvline(-100 * ONE_POINT, color="#333333", lw=1.0, ls=":")
     return fig
 
@@ -270,8 +270,8 @@ def fig_synthetic(synthetic: Synthetic):
         passes = column(these, "auto", "passes") / column(these, "fixed", "passes")
         cost.append(summary_row(kind_name(*kind), summary(passes), True))
     panels = {
-        "worst group, no schedule minus the preset's": worst,
-        "passes, no schedule to the preset's": cost,
+        "gained in the worst group": worst,
+        "passes, of the preset's": cost,
     }
     fig = fig_fitted(
         panels, ["points, no schedule minus the preset's", "%, mean over seeds"], [0], order=False
