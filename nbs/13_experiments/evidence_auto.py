@@ -357,7 +357,7 @@ def changes_parts(title: str, changes: list[Change], plain_passes: float) -> lis
         rows = []
         for c in sorted(moving, key=lambda c: c.worst.mean):
             average = signed_text(c.average) if c.average else "–"
-            rows.append((f"`{c.name}`", signed_text(c.worst), average, f"{c.passes:.1f}"))
+            rows.append((c.name, signed_text(c.worst), average, f"{c.passes:.1f}"))
         head = ("change", "worst group", "average", f"passes ({plain_passes:.1f} without)")
         parts.append(without_dashes(Table(head, tuple(rows))))
     if still:
