@@ -169,15 +169,15 @@ def fig_stages(result: Result):
     return fig
 
 
-def draw_course(ax, trial: Trial):
-    "Every epoch of a run; a line where a stage begins, grey where it gained nothing."
+def draw_course(ax, trial: Trial, steps_back: bool = True):
+    "Every epoch of a run; a line where a stage begins, grey where one was stepped back from."
     exact = [entry for entry in trial.curve if entry["val_worst_group"] is not None]
     bounds = [entry for entry in trial.curve if entry["val_worst_group"] is None]
     stepped_back = dict(color=BACK, lw=0, label="stage stepped back from")
     for stage in stages_of(trial):
         if stage.number or stage.begin:
             ax.axvline(stage.begin, color=COLOURS["average"], lw=0.8, ls=":")
-        if not stage.gained:
+        if steps_back and not stage.gained:
             ax.axvspan(stage.begin, stage.end, zorder=0, **stepped_back)
             stepped_back["label"] = None
     for entries, look in (
