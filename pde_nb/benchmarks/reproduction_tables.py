@@ -217,13 +217,14 @@ def best_sentences(rows: list[RowRecord]) -> list[str]:
     ours = {row.name: over_seeds(row.result, "worst_group").mean for row in both}
     paper = {row.name: row.paper["worst_group"] for row in both}
     there, here = best_names(paper), best_names(ours)
-    return [f"Of the rows that both have, {there} has the best worst group in the paper, and {here} here."]
+    return [f"The best worst group of the rows that both have: in the paper {there}, here {here}."]
 
 
 def best_names(figures: dict[str, float]) -> str:
     "The names with the largest figure."
     top = max(figures.values())
-    return " and ".join(name for name, value in figures.items() if value >= top - 1e-9)
+    *others, last = [name for name, value in figures.items() if value >= top - 1e-9]
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def difference_text(d: RowDifference) -> str:
@@ -349,6 +350,23 @@ def numbers_table(record: dict) -> Table:
     return filled_columns(Table(head, tuple(lines), "l" + "r" * 2 * len(keys) + "l"))
 
 
+def settings_table(record: dict) -> Table:
+    "A row for each setting: ours, and the paper's in brackets where it is another; last, whether all agree."
+    rows = record["rows"]
+    lines = []
+    for key in rows[0]["paper"]:
+        lines.append((key, *(beside_text(row["ours"], row["paper"], key) for row in rows)))
+    lines.append(("all settings", *(equality_text(row["ours"], row["paper"]) for row in rows)))
+    return Table(("", *(row["name"] for row in rows)), tuple(lines))
+
+
+def beside_text(ours: dict, paper: dict, key: str) -> str:
+    "A number of ours, with the paper's where it is another."
+    mine = number_text(ours[key]) if key in ours else "not run"
+    theirs = number_text(paper.get(key))
+    return mine if mine == theirs else f"{mine} (paper: {theirs})"
+
+
 def number_text(value) -> str:
     "A number as short as it goes; a dash for None."
     if value is None:
@@ -371,7 +389,7 @@ TABLES: dict[str, Callable[[dict], Table]] = {
     "synthetic": synthetic_table_of,
     "curves": curves_table,
     "counts": numbers_table,
-    "settings": numbers_table,
+    "settings": settings_table,
 }  # by the kind of a label
 FIGURES = {
     "fig:demo_synthetic": fig_demo_synthetic,
