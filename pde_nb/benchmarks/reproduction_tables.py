@@ -308,7 +308,7 @@ def quoted_row(name: str, paper: dict, key: str) -> Row:
 # %% ../../nbs/11_benchmarks/11_reproduction_tables.ipynb #0bccb07a
 def synthetic_table_of(record: dict) -> Table:
     "`tab:synthetic`, ours beside the paper's, in percent."
-    head = ("", "ours: minority", "overall", "gap", "paper: minority", "gap", "one more seed of ours")
+    head = ("", "ours: minority", "overall", "gap", "paper: minority", "gap", "as one more seed of ours")
     n_test = record["settings"]["n_test"]
     n_minority = (1 - record["settings"]["alpha"]) * n_test
     lines = []
@@ -319,7 +319,8 @@ def synthetic_table_of(record: dict) -> Table:
             keys = ("pooled_minority", "average", "gap")
             cells = [spread_text(summary([row[key] for row in mine])) for key in keys]
         verdicts = agreement(mine, paper, n_minority, n_test) if len(mine) > 1 else {}
-        verdict = "; ".join(f"{KEYS[key]} {word}" for key, word in verdicts.items()) or DASH
+        differs = "; ".join(f"{KEYS[key]}: {word}" for key, word in verdicts.items() if word != "agrees")
+        verdict = (differs or "agrees") if verdicts else DASH
         theirs = [printed(paper, key, 2) for key in ("pooled_minority", "gap")]
         lines.append((name, *cells, *theirs, verdict))
     return filled_columns(Table(head, tuple(lines), "lrrrrrl"))
