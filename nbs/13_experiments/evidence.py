@@ -3,6 +3,7 @@
 Everything is worked out from the records in results/evidence, so that no sentence outlives its record.
 """
 
+import re
 from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -50,6 +51,7 @@ FURTHER = {  # shown where they were run
     "pde_unlimited": "PDE unlimited",
     "pde_fixed_capped": "PDE by hand, capped",
 }
+NO_BREAK = "\N{NO-BREAK SPACE}"
 KINDS = "pde", "pde_unlimited", "pde_fixed", "pde_fixed_capped", "pde_balanced"  # of PDE
 
 
@@ -93,12 +95,24 @@ def markdown(*parts) -> Markdown:
     texts = []
     for part in parts:
         if isinstance(part, Table):
-            texts.append(part.markdown())
+            texts.append(unbroken(part).markdown())
         elif isinstance(part, str):
             texts.append(part)
         else:
             texts.append("\n".join(f"- {sentence}" for sentence in part))
     return Markdown("\n\n".join(text for text in texts if text))
+
+
+FIGURE = re.compile(r"[-+−–±×%.,()\[\]\d ]+( of [\d.]+)?")
+
+
+def unbroken(table: Table) -> Table:
+    "The table with blanks in figures that no line is broken at."
+    rows = [
+        tuple(str(c).replace(" ", NO_BREAK) if FIGURE.fullmatch(str(c)) else c for c in row)
+        for row in table.rows
+    ]
+    return replace(table, rows=tuple(rows))
 
 
 def by_worst(results: dict[str, Result], key: str = "worst_group") -> dict[str, Result]:
