@@ -311,9 +311,9 @@ def decline_table(task: Task) -> Table:
 # All tasks side by side
 
 
-def task_title(key: str) -> str:
-    "A task with its model."
-    return f"{TASKS[key]}, {MODELS[key]}"
+def models_text() -> str:
+    "What was trained on each task."
+    return f"Models: {'; '.join(f'{title}, {MODELS[key]}' for key, title in TASKS.items())}."
 
 
 def overview_table() -> Table:

@@ -17,19 +17,21 @@ from evidence import (
     read_variations,
     setting_text,
 )
-from evidence_pictures import fig_fitted, summary_row, within_range
+from evidence_pictures import cut_intervals, fig_fitted, summary_row, within_range
 from evidence_text import ONE_POINT, distance_sentence, joined, loss_verdict, number_text, runs_ended
 
 from pde_nb.analysis.paired import paired, points_text
 from pde_nb.analysis.trials import Result, over_seeds, settings_name
 from pde_nb.core.seals import read_measurement
 from pde_nb.core.statistics import Summary, summary
+from pde_nb.core.style import Row
 from pde_nb.core.tables import Table, fixed, percent, signed_text, spread_text
 
 FURTHER = "pde_unlimited", "pde_fixed_capped"
 KINDS = "pde", "pde_balanced", "pde_fixed"
 LIKE = (("sick", "pde_unlimited", "pde_fixed"), ("coloured_mnist", "pde", "pde_fixed_capped"))
 PLAIN = "as-is"
+FAR = 20.0  # points: beyond these a distance squeezes the others
 QUICK = "waterbirds_features", "adult"
 
 
@@ -77,12 +79,16 @@ def distance_table(tasks: dict[str, Task]) -> Table:
     return Table(("", "itself", "by hand", "difference", "at most a point lost?"), tuple(rows), "lrrrl")
 
 
-def fig_distances(tasks: dict[str, Task]):
-    "How far PDE that sets itself is above the schedule set by hand; one point below is dotted."
+def distance_rows(tasks: dict[str, Task]) -> tuple[list[Row], list[Row]]:
+    "The rows of `fig_distances`, and those that lie too far to the right for it."
     pairs = distance_pairs(tasks)
     rows = [summary_row(name, within_range(paired(*pair)), True) for name, pair in pairs.items()]
-    far = [row for row in rows if row.figure > 20]
-    near = [row for row in rows if row not in far]
+    return [row for row in rows if row.figure <= FAR], [row for row in rows if row.figure > FAR]
+
+
+def fig_distances(tasks: dict[str, Task]):
+    "How far PDE that sets itself is above the schedule set by hand; one point below is dotted."
+    near, _ = distance_rows(tasks)
     title = "PDE minus PDE by hand"
     fig = fig_fitted({title: near}, ["points in the worst group"], [0], order=False)
     fig.set_size_inches(6.4, fig.get_figheight())
@@ -91,14 +97,15 @@ def fig_distances(tasks: dict[str, Task]):
 
 
 def far_text(tasks: dict[str, Task]) -> str:
-    "The comparisons that lie too far out for the picture of distances."
-    far = []
-    for name, pair in distance_pairs(tasks).items():
-        d = paired(*pair)
-        if d.mean > 0.2:
-            far.append(f"{name} ({points_text(d)} points)")
+    "What the picture of distances shows, what it cuts, and what lies too far out for it."
+    near, far = distance_rows(tasks)
     text = "Dots are means over five seeds, lines their 95 % intervals; the dotted line is one point below."
-    return f"*{text} Not drawn, far to the right: {joined(far)}.*" if far else f"*{text}*"
+    cuts = cut_intervals(near, "+")
+    if cuts:
+        text += f" An arrow: the interval goes on, for {'; '.join(cuts)}."
+    if far:
+        text += f" Not drawn, far to the right: {joined([f'{row.name} ({row.figure:+.1f})' for row in far])}."
+    return f"*{text}*"
 
 
 def tried_text(result: Result) -> str:

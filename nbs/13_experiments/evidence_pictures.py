@@ -128,15 +128,21 @@ def methods_caption(task: Task, key: str = "worst_group", what: str = "worst gro
     )
     cuts = []
     for title, rows in method_rows(task, key, what).items():
-        sign = "+" if "minus" in title else ""
-        for name, row in fitted(rows).cut.items():
-            whole = Summary(row.figure, 0.0, row.low, row.high, 2)
-            cuts.append(f"{name} {interval_text(whole, scale=1, sign=sign)}")
+        cuts += cut_intervals(rows, "+" if "minus" in title else "")
     if cuts:
-        text += f" An arrow: the interval goes on, for {', '.join(cuts)}."
+        text += f" An arrow: the interval goes on, for {'; '.join(cuts)}."
     if cut_at_100(task, key):
         text += " No interval is drawn beyond what there can be: 0 and 100 %, 100 points either way."
     return f"*{text}*"
+
+
+def cut_intervals(rows: list[Row], sign: str = "") -> list[str]:
+    "The intervals that are cut in a picture, whole."
+    cuts = []
+    for name, row in fitted(rows).cut.items():
+        whole = Summary(row.figure, 0.0, row.low, row.high, 2)
+        cuts.append(f"{name} {interval_text(whole, scale=1, sign=sign)}")
+    return cuts
 
 
 def cut_at_100(task: Task, key: str) -> bool:
