@@ -32,7 +32,6 @@ KINDS = "pde", "pde_balanced", "pde_fixed"
 LIKE = (("sick", "pde_unlimited", "pde_fixed"), ("coloured_mnist", "pde", "pde_fixed_capped"))
 PLAIN = "as-is"
 FAR = 20.0  # points: beyond these a distance squeezes the others
-QUICK = "waterbirds_features", "adult"
 
 
 def read_tasks() -> dict[str, Task]:
