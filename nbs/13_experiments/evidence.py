@@ -1,9 +1,10 @@
-"""Tables, sentences and figures of the pages on our own comparisons; the notebooks beside it import this
-module.
+"""Results and tables of the pages on our own comparisons; the notebooks beside it import this module.
 
 Everything is worked out from the records in results/evidence, so that no sentence outlives its record.
 """
 
+import re
+from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -12,16 +13,15 @@ from statistics import median
 import numpy as np
 from IPython.display import Markdown
 
-from pde_nb.analysis.paired import Difference, paired
+from pde_nb.analysis.paired import paired, points_text
 from pde_nb.analysis.trials import Result, Trial, over_seeds, read_results, seed_figures, settings_name
 from pde_nb.core.statistics import summary
-from pde_nb.core.style import COLOURS, new_figure
-from pde_nb.core.tables import DASH, Table, fixed, interval_text, signed_text, spread_text
+from pde_nb.core.tables import DASH, Table, fixed, interval_text, percent, signed_text, spread_text
 
 FOLDER = Path(__file__).resolve().parents[2] / "results" / "evidence"
 TASKS = {
     "waterbirds": "Waterbirds",
-    "waterbirds_features": "Waterbirds, features",
+    "waterbirds_features": "Waterbirds features",
     "sick": "SICK",
     "adult": "Adult",
     "coloured_mnist": "Coloured MNIST",
@@ -36,22 +36,23 @@ METHODS = {  # name of the record → how the pages call it
     "jtt": "JTT",
     "dfr": "DFR-Val",
     "dfr_tr": "DFR-Tr",
-    "pde_fixed": "PDE, schedule by hand",
-    "pde": "PDE, schedule auto",
-    "pde_balanced": "PDE, balanced rounds",
+    "pde": "PDE",
+    "pde_fixed": "PDE by hand",
+    "pde_balanced": "PDE balanced",
 }
-SETTINGS = {  # how the tasks are called where they stand side by side
-    "waterbirds": "Waterbirds, MobileNetV2, 128 px",
-    "waterbirds_features": "Waterbirds, frozen features",
-    "sick": "SICK, MiniLM",
-    "adult": "Adult",
-    "coloured_mnist": "coloured MNIST",
+MODELS = {  # what was trained on each task
+    "waterbirds": "MobileNetV2, 128 px",
+    "waterbirds_features": "small network",
+    "sick": "MiniLM",
+    "adult": "small network",
+    "coloured_mnist": "small CNN",
 }
 FURTHER = {  # shown where they were run
-    "pde_unlimited": "PDE, schedule auto, no budget",
-    "pde_fixed_capped": "PDE, schedule by hand, capped set",
+    "pde_unlimited": "PDE unlimited",
+    "pde_fixed_capped": "PDE by hand, capped",
 }
-ONE_POINT = 0.01
+NO_BREAK = "\N{NO-BREAK SPACE}"
+KINDS = "pde", "pde_unlimited", "pde_fixed", "pde_fixed_capped", "pde_balanced"  # of PDE
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ def markdown(*parts) -> Markdown:
     texts = []
     for part in parts:
         if isinstance(part, Table):
-            texts.append(part.markdown())
+            texts.append(unbroken(part).markdown())
         elif isinstance(part, str):
             texts.append(part)
         else:
@@ -102,7 +103,33 @@ def markdown(*parts) -> Markdown:
     return Markdown("\n\n".join(text for text in texts if text))
 
 
-# Tables
+FIGURE = re.compile(r"[-+−–±×%.,()\[\]\d ]+( of [\d.]+)?")
+
+
+def unbroken(table: Table) -> Table:
+    "The table with blanks in figures that no line is broken at."
+    rows = [
+        tuple(str(c).replace(" ", NO_BREAK) if FIGURE.fullmatch(str(c)) else c for c in row)
+        for row in table.rows
+    ]
+    return replace(table, rows=tuple(rows))
+
+
+def by_worst(results: dict[str, Result], key: str = "worst_group") -> dict[str, Result]:
+    "The results, the best mean first."
+    return dict(sorted(results.items(), key=lambda item: -over_seeds(item[1], key).mean))
+
+
+# Numbers
+
+
+def passes_text(result: Result) -> str:
+    "Passes to the selected epoch and in all, mean over seeds."
+    best, end = (over_seeds(result, key).mean for key in ("passes_to_best", "passes"))
+    return f"{best:.1f} of {end:.1f}"
+
+
+# Tables of a task
 
 
 def groups_table(task: Task) -> Table:
@@ -110,155 +137,66 @@ def groups_table(task: Task) -> Table:
     result = next(iter(task.results.values()))
     val, test = (result.trials[0].splits[split] for split in ("val", "test"))
     trains = result.train_counts or [DASH] * len(test.names)
-    rows = zip(test.names, trains, val.total.tolist(), test.total.tolist())
+    rows = []
+    for name, *counts in zip(test.names, trains, val.total.tolist(), test.total.tolist()):
+        rows.append((name, *(n if n == DASH else f"{n:,}" for n in counts)))
     return Table(("group", "training", "validation", "test"), tuple(rows))
 
 
-HEAD = (
-    "method",
-    "worst group, test [95 % of the mean]",
-    "adjusted average",
-    "average",
-    "mean of groups",
-    "worst group, validation",
-    "chosen",
-    "passes to the best / in all",
-    "seconds a run",
-)
-
-
-def comparison_row(result: Result) -> tuple:
-    "The cells of one method."
-    worst = over_seeds(result, "worst_group")
-    others = ("adjusted_average", "average", "group_mean", "val_worst_group")
-    return (
-        result.title,
-        f"{spread_text(worst)} {interval_text(worst, low=0, high=1)}".rstrip(),
-        *(spread_text(over_seeds(result, key)) for key in others),
-        settings_name(result.chosen),
-        passes_text(result),
-        f"{median(trial.seconds for trial in result.trials):.0f}",
-    )
-
-
-def comparison_table(results: dict[str, Result]) -> Table:
-    "Accuracies in percent and cost of each method; seconds are the median over seeds."
-    return Table(HEAD, tuple(comparison_row(result) for result in results.values()), "lrrrrrlrr")
-
-
-def passes_text(result: Result) -> str:
-    "Passes to the selected epoch and in all, mean over seeds."
-    best, end = (over_seeds(result, key).mean for key in ("passes_to_best", "passes"))
-    return f"{best:.1f} / {end:.1f}"
-
-
-def missing_text(task: Task) -> str:
-    "What was not run; nothing where everything was."
-    return f"Not run: {', '.join(task.missing)}." if task.missing else ""
-
-
-KEYS = {"worst_group": "worst group", "average": "average", "passes": "passes in all"}
-
-
-def paired_table(task: Task, base: str = "pde", keys: dict = KEYS) -> Table:
-    "What a method is ahead of each other one, in points."
+def accuracy_table(results: dict[str, Result]) -> Table:
+    "Accuracies on the test set, in percent, the best worst group first."
     rows = []
-    for name, result in task.results.items():
-        if name == base:
-            continue
-        cells = []
-        for key in keys:
-            scale = 1 if key == "passes" else 100
-            cells.append(signed_text(paired(task[base], result, key), scale=scale))
-        rows.append((result.title, *cells, paired(task[base], result).verdict))
-    head = (f"{method_title(base)} minus", *keys.values(), "by the worst group")
+    for result in by_worst(results).values():
+        worst = over_seeds(result, "worst_group")
+        others = [over_seeds(result, key) for key in ("average", "adjusted_average", "group_mean")]
+        interval = interval_text(worst, low=0, high=1)
+        rows.append((result.title, f"{spread_text(worst)} {interval}".rstrip(), *map(spread_text, others)))
+    head = ("method", "worst group [95 %]", "average", "adjusted average", "mean of groups")
     return Table(head, tuple(rows))
 
 
-def choice_table(task: Task) -> Table:
-    "What the choice of settings was based on, and what choosing by validation was worth."
+def differences_table(task: Task, base: str = "pde", keys: dict | None = None) -> Table:
+    "What a method is ahead of each other one, in points, in the order of the accuracies."
+    keys = keys or {"worst_group": "worst group", "average": "average"}
+    first = next(iter(keys))
     rows = []
-    for result in task.results.values():
+    for name, result in by_worst(task.results, first).items():
+        if name != base:
+            cells = [points_text(paired(task[base], result, key)) for key in keys]
+            rows.append((result.title, *cells, paired(task[base], result, first).verdict))
+    head = (f"{method_title(base)} minus", *keys.values(), f"by the {keys[first]}")
+    return Table(head, tuple(rows), "l" + "r" * len(keys) + "l")
+
+
+def cost_table(results: dict[str, Result]) -> Table:
+    "What each run cost, and what choosing the learning rate on validation was based on."
+    rows = []
+    for result in results.values():
         chosen, other = [], []
         for attempt in result.tried:
             text = f"{settings_name(attempt.settings)}: {fixed(100 * attempt.val_worst_group)}"
             (chosen if attempt.settings == result.chosen else other).append(text)
         gaps = [f.val_worst_group - f.worst_group for f in seed_figures(result)]
-        epochs = np.mean([trial.n_epochs for trial in result.trials])
-        cells = (", ".join(chosen), ", ".join(other), signed_text(summary(gaps)), f"{epochs:.0f}")
-        rows.append((result.title, *cells))
-    head = ("method", "chosen: worst group, validation", "not chosen", "validation minus test")
-    return Table((*head, "epochs looked at"), tuple(rows), "lllrr")
+        seconds = f"{median(trial.seconds for trial in result.trials):.0f}"
+        cells = ", ".join(chosen), ", ".join(other), signed_text(summary(gaps))
+        rows.append((result.title, passes_text(result), seconds, *cells))
+    head = (
+        "method",
+        "best after, passes",
+        "seconds",
+        "chosen: validation",
+        "not chosen",
+        "validation − test",
+    )
+    return Table(head, tuple(rows), "lrrllr")
 
 
-# Sentences
+def setting_text(settings: dict) -> str:
+    "A few settings as code that may be broken between two of them."
+    return ", ".join(f"`{name}={value}`" for name, value in settings.items()) or "as it is"
 
 
-def distance_text(one: Result, other: Result, points: float = ONE_POINT) -> str:
-    "Whether the first is at most so far below the second: the mean difference, and what its interval says."
-    d = paired(one, other)
-    where = mean_text(d.mean)
-    if d.n == 1:
-        return f"in one seed {where}"
-    low, high = fixed(100 * d.low, sign="+"), fixed(100 * d.high, sign="+")
-    return f"by the mean {where} (95 % interval {low} to {high}): {shown_text(d, points)}"
-
-
-def mean_text(mean: float) -> str:
-    "How far one method is above or below another, in points."
-    size = fixed(abs(100 * mean))
-    if size == "0.0":
-        return "no difference"
-    return f"{size} points {'above' if mean > 0 else 'below'}"
-
-
-def shown_text(d: Difference, points: float) -> str:
-    "What an interval says about the claim that a method is at most so far below another."
-    if d.low >= -points:
-        return "shown"
-    return "refuted" if d.high < -points else "neither shown nor refuted"
-
-
-VERDICTS = {
-    "ahead": "is ahead of",
-    "behind": "is behind",
-    "not told apart": "is not told apart from",
-    "one seed": "has one seed in common with",
-}
-
-
-def findings(task: Task, base: str = "pde", key: str = "worst_group", what: str = "worst group") -> list[str]:
-    "What the paired differences say, one sentence for each verdict."
-    differences = {r.title: paired(task[base], r, key) for name, r in task.results.items() if name != base}
-    sentences = []
-    for verdict, words in VERDICTS.items():
-        others = [f"{title} ({signed_text(d)})" for title, d in differences.items() if d.verdict == verdict]
-        if others:
-            sentences.append(f"By the {what}, {method_title(base)} {words} {'; '.join(others)}.")
-    return sentences
-
-
-BESIDE = ("pde", "pde_fixed"), ("pde", "pde_fixed_capped"), ("pde_unlimited", "pde_fixed")
-
-
-def lessons(task: Task) -> list[str]:
-    """What came out: paired verdicts, the distance to the schedule set by hand, cost, what the test set
-    can tell.
-    """
-    pde = task["pde"]
-    sentences = findings(task) + findings(task, key="average", what="average")
-    for one, other in BESIDE:
-        if one in task and other in task:
-            distance = distance_text(task[one], task[other])
-            question = f"Is {task[one].title}, within one point of {task[other].title}?"
-            sentences.append(f"{question} {distance[0].upper()}{distance[1:]}.")
-    if "pde_fixed" in task:
-        auto, by_hand = (over_seeds(task[name], "passes").mean for name in ("pde", "pde_fixed"))
-        sentences.append(
-            f"Cost: {auto:.1f} passes over the training set, {by_hand:.1f} with the schedule set by hand; "
-            f"{end_text(pde)}."
-        )
-    return [*sentences, noise_text(pde)]
+# Where a run is worst, and when it is best
 
 
 @dataclass(frozen=True)
@@ -279,23 +217,26 @@ def noise_of_test(result: Result) -> Noise:
     return Noise(tests[0].names[which], n, (p * (1 - p) / n) ** 0.5)
 
 
-def noise_text(result: Result) -> str:
-    "The noise of the test set, in words."
-    noise = noise_of_test(result)
-    if not noise.sd:
-        mean = 100 * over_seeds(result, "worst_group").mean
-        return (
-            f"The worst group of {result.title}, {noise.group!r}, has the accuracy {mean:.0f} % in "
-            "every seed: "
-            "the mean of groups says more than the worst here."
-        )
-    return (
-        f"The worst group of {result.title} is most often {noise.group!r} with {noise.n:,} test "
-        "examples: the "
-        f"draw of those examples alone has a standard deviation of {100 * noise.sd:.1f} points, "
-        "which no interval "
-        "above contains, since all runs share them (in a difference a part of it cancels)."
-    )
+def first_active(result: Result) -> int:
+    "Examples in the active set of the first epoch."
+    return result.trials[0].curve[0]["active"]
+
+
+def share_to_best(result: Result) -> float:
+    "The share of a run after which its best epoch came, mean over seeds."
+    return float(np.mean([trial.passes_to_best / trial.passes for trial in result.trials]))
+
+
+def course_table(task: Task) -> Table:
+    "With what training begins, when it is at its best, and which group is the worst in most seeds."
+    rows = []
+    for result in task.results.values():
+        begins, best = DASH, DASH
+        if len(result.trials[0].curve) > 1:  # not a last layer alone, or a single pass
+            begins, best = f"{first_active(result):,}", percent(share_to_best(result), 0)
+        rows.append((result.title, begins, best, noise_of_test(result).group))
+    head = ("method", "begins with, examples", "best after, share of the run", "worst group, most seeds")
+    return Table(head, tuple(rows), "lrrl")
 
 
 # Stages of a run, and what expanding gained
@@ -337,167 +278,69 @@ def warm_and_end(trial: Trial) -> tuple[float, float]:
     return bests[0], bests[-1]
 
 
-def end_text(result: Result) -> str:
-    "How many runs ended by themselves, and how many reached their budget of epochs."
-    limit, n = result.method["epochs"], len(result.trials)
-    cut = sum(limit is not None and trial.n_epochs >= limit for trial in result.trials)
-    text = f"{n - cut} of {n} runs ended by themselves"
-    return f"{text}, {cut} reached the budget" if cut else text
+def expanded(result: Result) -> int:
+    "In how many seeds the selected model is one of an expansion."
+    return sum(trial.stage > 0 for trial in result.trials)
 
 
-def gain_text(result: Result) -> str:
-    "What expanding came to."
-    ends = [warm_and_end(trial) for trial in result.trials]
-    warm, end = (summary(column) for column in zip(*ends))
-    gain = summary([after - before for before, after in ends])
-    expanded = sum(trial.stage > 0 for trial in result.trials)
-    return (
-        f"{result.title}: in {expanded} of {len(ends)} seeds the selected model is one of the "
-        "expansion; worst "
-        f"group on validation {spread_text(warm)} at the best of the warm-up, {spread_text(end)} in the end "
-        f"({fixed(100 * gain.mean, sign='+')})."
-    )
+def expansion_table(task: Task) -> Table:
+    "What expanding came to on validation, for each kind of PDE."
+    rows = []
+    for name in KINDS:
+        if name in task:
+            result = task[name]
+            ends = [warm_and_end(trial) for trial in result.trials]
+            warm, end = (spread_text(summary(column)) for column in zip(*ends))
+            selected = f"{expanded(result)} of {len(ends)}"
+            rows.append((result.title, selected, warm, end))
+    head = ("", "seeds that keep a model of an expansion", "best of the warm-up", "in the end")
+    return Table(head, tuple(rows))
 
 
-PDES = "pde_fixed", "pde_fixed_capped", "pde", "pde_unlimited", "pde_balanced"
-
-
-def reasons(task: Task) -> list[str]:
-    "What the records say about why: expansion, balance while expanding, where and when each method is worst."
-    sentences = [gain_text(task[name]) for name in PDES if name in task]
-    sentences += contrasts(task)
-    where = {result.title: noise_of_test(result).group for result in task.results.values()}
-    for group in dict.fromkeys(where.values()):
-        titles = "; ".join(title for title in where if where[title] == group)
-        sentences.append(f"Worst group most often {group!r}: {titles}.")
-    trained = [r for r in task.results.values() if len(r.trials[0].curve) > 1]  # not a last layer alone
-    begins = "; ".join(f"{r.title} {first_active(r):,}" for r in trained)
-    sentences.append(f"Examples in the set that training begins with: {begins}.")
-    shares = "; ".join(f"{r.title} {100 * share_to_best(r):.0f} %" for r in trained)
-    return [*sentences, f"At its best after this share of its run: {shares}."]
-
-
-def first_active(result: Result) -> int:
-    "Examples in the active set of the first epoch."
-    return result.trials[0].curve[0]["active"]
-
-
-def share_to_best(result: Result) -> float:
-    "The share of a run after which its best epoch came, mean over seeds."
-    return float(np.mean([trial.passes_to_best / trial.passes for trial in result.trials]))
-
-
-def contrasts(task: Task) -> list[str]:
-    "Differences between two methods that have all but one thing in common."
-    same_start = (
-        "pde" in task and "subsample" in task and first_active(task["pde"]) == first_active(task["subsample"])
-    )
-    expansion = "Balanced sets of different sizes, with and without expansion"
-    if same_start:
-        expansion = "The same balanced set with and without expansion"
-    sentences = []
-    for one, other, what in (
-        ("pde", "subsample", expansion),
-        ("pde_balanced", "pde", "Balanced rounds while expanding"),
-        ("pde_balanced", "resampling", "Balanced rounds on a growing set and on all data at once"),
-    ):
-        if one in task and other in task:
-            d = paired(task[one], task[other])
-            pair = f"{task[one].title} minus {task[other].title}"
-            sentences.append(f"{what}: {pair} {signed_text(d)} points in the worst group, {d.verdict}.")
-    return sentences
-
-
-def fig_stages(result: Result, seeds: int = 5):
-    """Validation's worst group over one run of PDE with its stages (left), and the best so far of several
-    seeds (right, without the beginning). Red: a stage that gained nothing, and was stepped back from.
-    """
-    fig, (left, right) = new_figure(2)
-    draw_course(left, result.trials[0])
-    shown = result.trials[:seeds]
-    for trial in shown:
-        draw_bests(right, trial)
-    ends = [100 * warm_and_end(trial)[1] for trial in shown]
-    left.set(xlabel="passes over the training set", ylabel="worst group, validation, %")
-    right.set(xlabel="passes over the training set", ylim=(max(0, min(ends) - 15), max(ends) + 2))
-    for ax in (left, right):
-        ax.legend(fontsize=7, frameon=False, loc="lower right")
-    return fig
-
-
-def draw_course(ax, trial: Trial):
-    "Every epoch of a run, its stages shaded, with the examples of the active set on top."
-    exact = [entry for entry in trial.curve if entry["val_worst_group"] is not None]
-    bounds = [entry for entry in trial.curve if entry["val_worst_group"] is None]
-    for entries, look in (
-        (bounds, dict(ms=2, color="#cccccc", label="at most")),
-        (exact, dict(ms=3, color="k", label="exact")),
-    ):
-        values = [100 * entry["val_worst_group_at_most"] for entry in entries]
-        ax.plot([entry["passes"] for entry in entries], values, "o", **look)
-    for stage in stages_of(trial):
-        paint = COLOURS["core"] if stage.gained else COLOURS["spurious"]
-        ax.axvspan(stage.begin, stage.end, color=paint, alpha=0.1 if stage.number % 2 else 0.22, lw=0)
-        above = dict(xycoords=("data", "axes fraction"), fontsize=6, rotation=60)
-        ax.annotate(f"{stage.active:,}", (stage.begin, 1), **above)
-
-
-def draw_bests(ax, trial: Trial):
-    "The best so far over a run, with a mark where a stage began."
-    bests = [entry for entry in trial.curve if entry["best"]]
-    passes = [entry["passes"] for entry in bests]
-    values = [100 * entry["val_worst_group_at_most"] for entry in bests]
-    (line,) = ax.step(
-        [*passes, trial.passes], [*values, values[-1]], where="post", lw=1, label=f"seed {trial.seed}"
-    )
-    for stage in stages_of(trial)[1:]:
-        so_far = [value for at, value in zip(passes, values) if at <= stage.begin][-1]
-        marker, paint = ("o", line.get_color()) if stage.gained else ("x", COLOURS["spurious"])
-        ax.plot(stage.begin, so_far, marker, color=paint, ms=4)
+def decline_table(task: Task) -> Table:
+    "How far the worst group on validation falls from its best epoch to the last one, mean over seeds."
+    rows = []
+    for result in task.results.values():
+        courses = [trial.curve for trial in result.trials]
+        last = np.mean([course[-1]["val_worst_group_at_most"] for course in courses])
+        best = np.mean([max(e["val_worst_group_at_most"] for e in c if e["best"]) for c in courses])
+        rows.append((result.title, percent(best, mark=""), percent(last, mark="")))
+    return Table(("method", "best epoch", "last epoch, at most"), tuple(rows))
 
 
 # All tasks side by side
 
 
+def models_text() -> str:
+    "What was trained on each task."
+    return f"Models: {'; '.join(f'{title}, {MODELS[key]}' for key, title in TASKS.items())}."
+
+
 def overview_table() -> Table:
     "The worst group of every method on every task; in parentheses the number of seeds where it is not five."
-    tasks = [read_task(key) for key in SETTINGS]
+    tasks = [read_task(key) for key in TASKS]
     rows = []
     for name, title in METHODS.items():
         rows.append((title, *(overview_cell(task, name) for task in tasks)))
-    return Table(("", *SETTINGS.values()), tuple(rows))
+    return Table(("", *TASKS.values()), tuple(rows))
 
 
 def overview_cell(task: Task, name: str) -> str:
-    "The worst group of a method on a task."
+    "The worst group of a method on a task; a dash where it was not run."
     if name not in task:
-        return "not run"
+        return DASH
     result = task[name]
     text = spread_text(over_seeds(result, "worst_group"))
     return text if len(result.trials) == 5 else f"{text} ({len(result.trials)})"
 
 
-def overview_verdicts() -> str:
-    "On how many tasks PDE with the schedule auto is ahead of each other method, in words."
+def verdicts_table() -> Table:
+    "On how many tasks PDE is ahead of each other method, not told apart from it, and behind it."
     tasks = [read_task(key) for key in TASKS]
-    parts = []
+    rows = []
     for name, title in METHODS.items():
-        if name == "pde":
-            continue
-        verdicts = [paired(task["pde"], task[name]).verdict for task in tasks if name in task]
-        counts = (str(verdicts.count(verdict)) for verdict in ("ahead", "not told apart", "behind"))
-        parts.append(f"{title} {' / '.join(counts)}")
-    return (
-        f"{METHODS['pde']} against each other method, paired by seed, on how many of these data "
-        "sets it is ahead / "
-        f"not told apart / behind (95 % intervals, not corrected for their number): {'; '.join(parts)}."
-    )
-
-
-def overview_distances() -> list[str]:
-    "Whether the schedule auto is within one point of the one set by hand, task by task."
-    sentences = []
-    for key, title in SETTINGS.items():
-        task = read_task(key)
-        sentences.append(f"{title}: {distance_text(task['pde'], task['pde_fixed'])}")
-    return sentences
+        if name != "pde":
+            counts = Counter(paired(t["pde"], t[name]).verdict for t in tasks if name in t)
+            cells = [counts[verdict] or DASH for verdict in ("ahead", "not told apart", "behind")]
+            rows.append((title, *cells))
+    return Table(("PDE against", "ahead", "not told apart", "behind"), tuple(rows))
