@@ -31,8 +31,9 @@ suppress_warnings = ["myst.header"]
 
 # Signatures are read from the modules themselves, with the extras `train` and `docs`: nothing is mocked.
 autodoc_member_order = "bysource"
-# The reference lists modules beside its text, not each of their functions: every page would carry that list.
-toc_object_entries = False
+# Beside a page of the reference stand its functions, by their own names.
+toc_object_entries_show_parents = "hide"
+add_module_names = False
 autodoc_default_options = {"members": True, "undoc-members": False, "ignore-module-all": False}
 autodoc_typehints = "none"  # docs/reference.py lists the parameters with their types
 
@@ -52,6 +53,7 @@ html_theme_options = {
     "use_repository_button": True,
     "collapse_navbar": True,  # the pages of one room, not of all
     "max_navbar_depth": 4,
+    "navbar_persistent": [],  # the search field is in the sidebar
 }
 
 # Equations are set by MathJax, which the package sphinx-mathjax-offline brings along: of it only what TeX

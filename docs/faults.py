@@ -54,9 +54,10 @@ class Page(HTMLParser):
 
 
 def dollars(text):
-    """Where a `$` is left in the prose of a page: an equation that was not set."""
+    """Where a `$` is left in the prose of a page: an equation that was not set. Before a digit it is money,
+    and the one that closes an equation is seen all the same."""
     prose = TAG.sub(" ", NO_PROSE.sub(" ", text))
-    return [" ".join(found.split()) for found in re.findall(r".{0,40}\$.{0,40}", prose)]
+    return [" ".join(found.split()) for found in re.findall(r".{0,40}\$(?!\d).{0,40}", prose)]
 
 
 @dataclass(frozen=True)

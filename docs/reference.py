@@ -14,7 +14,7 @@ import sys
 import textwrap
 import tokenize
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
 
@@ -351,6 +351,12 @@ def call_signature(app, what, name, thing, options, signature, returns):
     return signature, None
 
 
+def skip_fields(app, what, name, thing, skip, options):
+    """Autodoc's hook: fields of a dataclass stand in the list of its parameters, and are no members."""
+    plain = not callable(thing) and not isinstance(thing, (property, cached_property))
+    return True if what == "class" and plain else None
+
+
 # ---- constants ------------------------------------------------------------------------------
 
 
@@ -371,5 +377,6 @@ def constants(file, module):
 
 def setup(app):
     app.connect("autodoc-process-docstring", describe)
+    app.connect("autodoc-skip-member", skip_fields)
     app.connect("autodoc-process-signature", call_signature)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
