@@ -17,6 +17,7 @@ author = _settings["author"]
 copyright = _settings["copyright"]
 release = _settings["version"]
 language = "en"
+smartquotes = False  # values such as 'auto' are copied from the reference
 
 # `reference` is docs/reference.py, which tools/docs.py makes known.
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx_copybutton", "reference"]
@@ -34,7 +35,7 @@ autodoc_member_order = "bysource"
 # Beside a page of the reference stand its functions, by their own names.
 toc_object_entries_show_parents = "hide"
 add_module_names = False
-autodoc_default_options = {"members": True, "undoc-members": False, "ignore-module-all": False}
+autodoc_default_options = {"members": True}
 autodoc_typehints = "none"  # docs/reference.py lists the parameters with their types
 
 # Code is copied; what it printed is not.
@@ -46,6 +47,7 @@ html_theme = "sphinx_book_theme"
 html_title = project
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_js_files = ["search.js"]
 html_theme_options = {
     "repository_url": _settings["git_url"],
     "repository_branch": _settings["branch"],

@@ -79,6 +79,11 @@ def in_room(paths, folder):
     return [path for path in here if not is_test(path)], [path for path in here if is_test(path)]
 
 
+def outside(paths):
+    """Folders of notebooks that the site has no section for."""
+    return sorted({path.parent.as_posix() for path in paths} - {*ROOMS, GUIDES, "."})
+
+
 def page_of(path):
     return Path(path).with_suffix("").as_posix()
 
@@ -90,9 +95,15 @@ def toctree(caption, entries, depth=1):
     return "\n".join(["```{toctree}", ":hidden:", f":maxdepth: {depth}", *named, "", *lines, "```"])
 
 
+def short(title):
+    """The title of a how-to page, below a heading that says how to already."""
+    plain = title.removeprefix("How to ")
+    return plain[:1].upper() + plain[1:]
+
+
 def contents(paths):
     """The sections of the sidebar, for the start page."""
-    guides = [page_of(path) for path in paths if path.parent == Path(GUIDES)]
+    guides = [(short(head(path).title), page_of(path)) for path in paths if path.parent == Path(GUIDES)]
     rooms = [
         (name, f"rooms/{folder}")
         for folder, (name, _) in ROOMS.items()
@@ -100,11 +111,10 @@ def contents(paths):
     ]
     single = [page_of(path) for path in paths if path.parent == Path() and path.stem != "index"]
     results = [f"{RESULTS}/00_results", ("Experiments, one by one", f"rooms/{RESULTS}")]
-    there = {page_of(path) for path in paths}
     trees = [
         toctree("Start", [("What it is", "self"), *single]),
         toctree("How to", guides) if guides else "",
-        toctree("Reading path", [entry for entry in READING if entry[1] in there]),
+        toctree("Reading path", READING),
         toctree("Notebooks, by room", rooms),
         toctree("Results", results),
         toctree("Reference", [("The library, by module", "api/index")]),
@@ -147,26 +157,21 @@ def card(target, title, text):
     )
 
 
-def cards(paths):
+def cards():
     """Where to go from the start page, as links that are seen at once."""
-    there = {page_of(path) for path in paths}
-    explorer = f"_static/{EXPLORER}" if (ROOT / "docs" / "static" / EXPLORER).exists() else ""
-    found = [
-        (
-            "14_guides/01_own_table",
-            "Use it",
-            "A table of your own, from the file to a report on every group.",
+    has_explorer = (ROOT / "docs" / "static" / EXPLORER).exists()
+    explorer = f"_static/{EXPLORER}" if has_explorer else "03_theory/14_explore.html"
+    shown = [
+        card("14_guides/01_own_table.html", "Use it", "A table of your own, from the file to a report."),
+        card(
+            "02_algorithm/01_groups.html",
+            "Understand it",
+            "Eight notebooks in order, from groups to the loop.",
         ),
-        ("02_algorithm/01_groups", "Understand it", "Eight notebooks in order, from groups to the loop."),
-        ("03_theory/14_explore", "See it move", "Sliders for the paper's model of two features."),
-        ("13_experiments/00_results", "Judge it", "All results in one place, with their intervals."),
+        card(explorer, "See it move", "Sliders for the paper's model of two features."),
+        card("13_experiments/00_results.html", "Judge it", "All results in one place, with intervals."),
+        card("api/index.html", "Look it up", "Every function, with its parameters and errors."),
     ]
-    shown = []
-    for page, title, text in found:
-        target = explorer if page == "03_theory/14_explore" and explorer else f"{page}.html"
-        if page in there:
-            shown.append(card(target, title, text))
-    shown.append(card("api/index.html", "Look it up", "Every function, with its parameters and errors."))
     return "\n".join(['<nav class="card-row" aria-label="Where to go">', *shown, "</nav>"])
 
 
@@ -205,6 +210,8 @@ def module_page(module, file):
         f"Explained and tested in [{head(notebook).title}]({up}{notebook.as_posix()}).",
         f"```{{eval-rst}}\n.. automodule:: {LIB}.{module}\n```",
     ]
+    for name in reference.TAKEN.get(module, ()):
+        parts.append(f"```{{eval-rst}}\n.. autoclass:: {LIB}.{module}.{name}\n```")
     constants = reference.constants(file, f"{LIB}.{module}")
     if constants:
         parts += ["## Constants", f"```{{eval-rst}}\n{constants}\n```"]

@@ -19,6 +19,8 @@ from importlib import import_module
 from pathlib import Path
 
 LIB = "pde_nb"
+# Internal classes whose fields public functions take as `**options`.
+TAKEN = {"sources.data": ("DataOptions",)}
 MOST_MESSAGES = 8  # of one function
 LONGEST_MESSAGE = 240  # characters
 
@@ -222,8 +224,9 @@ def public_names():
     places = {}
     for module in [*sys.modules.values()]:
         name = getattr(module, "__name__", "")
-        if name.startswith(f"{LIB}.") and name != LIB:
-            for public in getattr(module, "__all__", ()):
+        if name.startswith(f"{LIB}."):
+            taken = TAKEN.get(name.removeprefix(f"{LIB}."), ())
+            for public in (*getattr(module, "__all__", ()), *taken):
                 own = getattr(getattr(module, public, None), "__module__", name)
                 if own == name:
                     places.setdefault(public, set()).add(f"{name}.{public}")
@@ -362,7 +365,7 @@ def skip_fields(app, what, name, thing, skip, options):
 
 def constants(file, module):
     """Directives for the public constants of a module, which autodoc leaves out without a docstring."""
-    source, out = source_of(file), []
+    source, out = source_of(file), [f".. py:currentmodule:: {module}", ""]
     public = getattr(sys.modules.get(module), "__all__", ())
     for node in source.tree.body:
         if not isinstance(node, (ast.Assign, ast.AnnAssign)) or node.value is None:
@@ -370,9 +373,31 @@ def constants(file, module):
         target = node.targets[0] if isinstance(node, ast.Assign) else node.target
         if isinstance(target, ast.Name) and target.id in public:
             value = textwrap.shorten(written(node.value), 90, placeholder=" …")
-            entry = [f".. py:data:: {module}.{target.id}", f"   :value: {value}", ""]
+            entry = [f".. py:data:: {target.id}", f"   :value: {value}", ""]
             out += [*entry, f"   {rst(comment_at(source, node.end_lineno))}", ""]
-    return "\n".join(out)
+    return "\n".join(out) if len(out) > 2 else ""
+
+
+def unlisted(site):
+    """One line for each parameter of a name for users that its page in the site does not list."""
+    lines, library = [], sys.modules[LIB]
+    for name in library.__all__:
+        thing = getattr(library, name)
+        found = function_node(thing) if inspect.isfunction(thing) else None
+        parameters = function_parameters(*found) if found else []
+        if inspect.isclass(thing):
+            parameters = class_parameters(thing)
+        if not parameters:
+            continue
+        page = Path(site, "api", *thing.__module__.split(".")[1:]).with_suffix(".html")
+        text = page.read_text(encoding="utf-8")
+        entry = text.partition(f'id="{thing.__module__}.{thing.__name__}"')[2].partition('<dl class="py ')[0]
+        lines += [
+            f"{page.relative_to(site).as_posix()}: {name} does not list its parameter {one.name}"
+            for one in parameters
+            if f"<strong>{one.name}</strong>" not in entry
+        ]
+    return lines
 
 
 def setup(app):

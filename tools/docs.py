@@ -137,6 +137,8 @@ def write_source(source):
     paths, texts = notebooks(), figure_texts(cfg["lib_path"])
     if Path("index.ipynb") not in paths:
         raise SystemExit("nbs/index.ipynb is missing: it is the first page of the site")
+    if unknown := pages.outside(paths):
+        raise SystemExit(f"nbs/{unknown[0]} has no section in the site: name it in ROOMS of docs/pages.py")
     for path in NBS.rglob("*"):
         if path.is_file() and path.suffix.lower() in (".png", ".jpg", ".jpeg", ".svg", ".gif"):
             copy = source / path.relative_to(NBS)
@@ -147,7 +149,7 @@ def write_source(source):
         add_alternatives(notebook, texts)
         fold_imports(notebook)
         if path == Path("index.ipynb"):
-            notebook.cells.insert(1, nbformat.v4.new_markdown_cell(pages.cards(paths)))
+            notebook.cells.insert(1, nbformat.v4.new_markdown_cell(pages.cards()))
             notebook.cells.append(nbformat.v4.new_markdown_cell(pages.contents(paths)))
         copy = source / path
         copy.parent.mkdir(parents=True, exist_ok=True)
@@ -197,7 +199,7 @@ def main(args=None):
         (site / ".nojekyll").touch()
         shutil.rmtree(site / ".doctrees", ignore_errors=True)
         replace_folder(site, options.output)
-    wrong = faults(options.output)
+    wrong = faults(options.output) + reference.unlisted(options.output)
     print(*wrong, sep="\n", end="\n" if wrong else "", file=sys.stderr)
     if wrong and options.strict:
         return 1
