@@ -371,7 +371,8 @@ def constants(file, module):
         if not isinstance(node, (ast.Assign, ast.AnnAssign)) or node.value is None:
             continue
         target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-        if isinstance(target, ast.Name) and target.id in public:
+        shown = isinstance(target, ast.Name) and target.id in public
+        if shown and not callable(getattr(sys.modules[module], target.id)):
             value = textwrap.shorten(written(node.value), 90, placeholder=" …")
             entry = [f".. py:data:: {target.id}", f"   :value: {value}", ""]
             out += [*entry, f"   {rst(comment_at(source, node.end_lineno))}", ""]
