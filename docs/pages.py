@@ -207,6 +207,7 @@ def module_page(module, file):
     up = "../" * (module.count(".") + 1)
     parts = [
         f"# {LIB}.{module}",
+        f"> {first_line(file)}",
         f"Explained and tested in [{head(notebook).title}]({up}{notebook.as_posix()}).",
         f"```{{eval-rst}}\n.. automodule:: {LIB}.{module}\n```",
     ]
@@ -230,7 +231,7 @@ def door_table():
     """The names that `import pde_nb` offers, each with where it is described and its first sentence."""
     library = sys.modules[LIB]
     lines = ["| name | what it is |", "|---|---|"]
-    for name in library.__all__:
+    for name in sorted(library.__all__, key=str.swapcase):  # functions first
         thing = getattr(library, name)
         if isinstance(thing, str):
             continue

@@ -317,6 +317,9 @@ def details(what, thing):
 
 def describe(app, what, name, thing, options, lines):
     """Autodoc's hook: a docstring as reStructuredText; below it parameters, result and errors."""
+    if what == "module":  # its page says it already
+        lines[:] = [""]
+        return
     text, said = split_raises("\n".join(lines).strip())
     fields, messages = details(what, thing)
     fields += error_lines(said, messages)
