@@ -111,6 +111,19 @@ def add_alternatives(notebook, texts):
 MOST_IMPORT_LINES = 4
 
 
+def output_text(cell):
+    """The plain text that a cell's stored outputs show."""
+    texts = (output.get("text", output.get("data", {}).get("text/plain", "")) for output in cell.outputs)
+    return "\n".join("".join(text) for text in texts)
+
+
+def wrap_prose(notebook):
+    """Let what a cell printed break at the edge of the page, unless it is set in columns."""
+    for cell in notebook.cells:
+        if cell.cell_type == "code" and not re.search(r"\S {2,}\S", output_text(cell)):
+            cell.metadata["tags"] = [*cell.metadata.get("tags", []), "wrap-output"]
+
+
 def only_imports(source):
     """Whether a cell imports and does nothing else."""
     try:
@@ -148,6 +161,7 @@ def write_source(source):
         notebook = reader_notebook(NBS / path, site_link(path.parent, repository))
         add_alternatives(notebook, texts)
         fold_imports(notebook)
+        wrap_prose(notebook)
         if path == Path("index.ipynb"):
             notebook.cells.insert(1, nbformat.v4.new_markdown_cell(pages.cards()))
             notebook.cells.append(nbformat.v4.new_markdown_cell(pages.contents(paths)))
