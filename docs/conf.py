@@ -1,10 +1,12 @@
 """Sphinx settings; tools/docs.py builds with them."""
 
-import re
+import html
 import shutil
 from configparser import ConfigParser
 from importlib.util import find_spec
 from pathlib import Path
+
+from docutils import nodes
 
 _settings = ConfigParser(delimiters=["="])
 _settings.read(Path(__file__).resolve().parent.parent / "settings.ini", encoding="utf-8")
@@ -15,32 +17,45 @@ author = _settings["author"]
 copyright = _settings["copyright"]
 release = _settings["version"]
 language = "en"
+smartquotes = False  # values such as 'auto' are copied from the reference
 
-extensions = ["myst_nb", "sphinx.ext.autodoc"]
+# `reference` is docs/reference.py, which tools/docs.py makes known.
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx_copybutton", "reference"]
 nb_execution_mode = "off"
 nb_render_markdown_format = "myst"  # tables in Markdown outputs
 nb_merge_streams = True
 myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath"]
+myst_dmath_double_inline = True  # $$ … $$ within a paragraph is an equation too
 myst_heading_anchors = 4
 # A notebook may open at any heading level after its title.
 suppress_warnings = ["myst.header"]
 
 # Signatures are read from the modules themselves, with the extras `train` and `docs`: nothing is mocked.
 autodoc_member_order = "bysource"
-# The reference lists modules beside its text, not each of their functions: every page would carry that list.
-toc_object_entries = False
-autodoc_default_options = {"members": True, "undoc-members": False, "ignore-module-all": False}
+# Beside a page of the reference stand its functions, by their own names.
+toc_object_entries_show_parents = "hide"
+add_module_names = False
+autodoc_default_options = {"members": True}
+autodoc_typehints = "none"  # docs/reference.py lists the parameters with their types
+
+# Code is copied; what it printed is not.
+copybutton_selector = "div:not(.output) > div.highlight pre"
+copybutton_prompt_text = r"\$ |>>> "
+copybutton_prompt_is_regexp = True
 
 html_theme = "sphinx_book_theme"
 html_title = project
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_js_files = ["search.js"]
 html_theme_options = {
     "repository_url": _settings["git_url"],
     "repository_branch": _settings["branch"],
     "path_to_docs": _settings["nbs_path"],
     "use_repository_button": True,
-    "navigation_depth": 1,  # pages, not their headings, which are beside the text
+    "collapse_navbar": True,  # the pages of one room, not of all
+    "max_navbar_depth": 4,
+    "navbar_persistent": [],  # the search field is in the sidebar
 }
 
 # Equations are set by MathJax, which the package sphinx-mathjax-offline brings along: of it only what TeX
@@ -65,24 +80,16 @@ def copy_mathjax(app, error):
             shutil.copyfile(_mathjax / part, target)
 
 
-_MARKDOWN = re.compile(
-    r"(?P<tick>`+)(?P<code>.+?)(?P=tick)|\$(?P<math>[^$]+)\$|(?P<special>[*|\\]|_(?=\W|$))"
-)
-
-
-def _as_rst(match):
-    if match["code"]:
-        return f"``{match['code']}``"
-    if match["math"]:
-        return f":math:`{match['math']}`"
-    return "\\" + match["special"]
-
-
-def docstring_to_rst(app, what, name, obj, options, lines):
-    """Docstrings are written in Markdown: turn the little of it that they use into reStructuredText."""
-    lines[:] = [_MARKDOWN.sub(_as_rst, line) for line in lines]
+def add_description(app, pagename, templatename, context, doctree):
+    """Give a page the sentence below its title as its description, for those who search."""
+    found = [f"{context.get('title', project)}: {project}"]
+    if doctree is not None:
+        kinds = nodes.block_quote, nodes.paragraph
+        found = [node.astext() for kind in kinds for node in doctree.findall(kind)] or found
+    text = html.escape(" ".join(found[0].split())[:300])
+    context["metatags"] = f'{context.get("metatags", "")}<meta name="description" content="{text}">'
 
 
 def setup(app):
-    app.connect("autodoc-process-docstring", docstring_to_rst)
+    app.connect("html-page-context", add_description)
     app.connect("build-finished", copy_mathjax)

@@ -600,9 +600,24 @@ def agreement(find):
     return check
 
 
+# A page with one of each fault that docs/faults.py knows, and the words that name it.
+BAD_PAGE = """<p>if $x > 0$ then <code>echo $HOME</code>, see <a href="gone.html">this</a> and
+<a href="#nowhere">that</a></p><img src="x.png"><script src="https://example.org/x.js"></script>"""
+BAD_PAGE_FAULTS = ("equation", "gone.html", "#nowhere", "alternative text", "example.org", "description")
+FAULTS_OF = (
+    "import sys; sys.path.append('docs'); import faults; print(*faults.faults(sys.argv[1]), sep='\\n')"
+)
+
+
 def check_site():
-    """The documentation site builds without a warning, and every page of it is whole."""
+    """The documentation site builds without a warning; links, equations, pictures and the lists of parameters
+    are whole."""
     with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "bad.html").write_text(BAD_PAGE, encoding="utf-8")
+        found = python("-c", FAULTS_OF, folder).stdout
+        unseen = [words for words in BAD_PAGE_FAULTS if words not in found]
+        if unseen or "HOME" in found:
+            return Outcome(False, f"docs/faults.py does not see {unseen} of a bad page, or too much\n{found}")
         done = python("tools/docs.py", "--strict", "--output", str(Path(folder, "site")))
     return Outcome(done.returncode == 0, said(done))
 

@@ -4,12 +4,12 @@ import argparse
 import ast
 import html
 import os
+import posixpath
 import re
 import shutil
 import sys
 import tempfile
 from configparser import ConfigParser
-from html.parser import HTMLParser
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -19,25 +19,15 @@ from sphinx.cmd.build import build_main
 
 ROOT = Path(__file__).resolve().parent.parent
 NBS = ROOT / "nbs"
-SECTIONS = {
-    "01_core": "Core",
-    "02_algorithm": "Algorithm",
-    "03_theory": "The paper's theory",
-    "04_proofs": "Proofs",
-    "05_sources": "Data",
-    "06_networks": "Networks",
-    "07_methods": "Methods",
-    "08_training": "Training",
-    "09_analysis": "Analysis",
-    "10_report": "Reports",
-    "11_benchmarks": "Benchmarks",
-    "12_cli": "Commands",
-    "13_experiments": "Experiments",
-}
 
+sys.path.append(str(ROOT / "docs"))
+
+import pages  # noqa: E402
+import reference  # noqa: E402
+from faults import faults  # noqa: E402
 
 # Without these, half of the reference would be missing.
-NEEDED = ("torch", "torchvision", "transformers", "pandas", "filelock", "safetensors")
+NEEDED = ("torch", "torchvision", "transformers", "pandas", "filelock", "safetensors", "sphinx_copybutton")
 
 
 def settings():
@@ -59,44 +49,12 @@ def site_link(folder, repository):
 
     def change(target):
         path = from_root(target, Path("nbs", folder).as_posix())
-        inside = path.startswith("nbs/") and not (NBS / target.partition("#")[0]).is_dir()
-        return target if inside else f"{repository}/{path}"
+        room = path.removeprefix("nbs/")
+        if room in pages.ROOMS:
+            return posixpath.relpath(f"rooms/{room}.md", Path(folder).as_posix())
+        return target if path.startswith("nbs/") else f"{repository}/{path}"
 
     return change
-
-
-def toctree(caption, pages):
-    return "\n".join(["```{toctree}", ":hidden:", f":caption: {caption}", "", *pages, "```"])
-
-
-def contents(paths):
-    """The table of contents: one toctree a section, and the reference."""
-    trees = []
-    for folder, caption in SECTIONS.items():
-        pages = [path.with_suffix("").as_posix() for path in paths if path.parent == Path(folder)]
-        if pages:
-            trees.append(toctree(caption, pages))
-    pages = [path.stem for path in paths if path.parent == Path() and path != Path("index.ipynb")]
-    return "\n\n".join([*trees, toctree("Reference", [*pages, "api"])])
-
-
-def reference(lib):
-    """The page that documents every module of the library, in the order of the notebooks that export them."""
-    exported = []
-    for path in (ROOT / lib).rglob("*.py"):
-        if match := source_notebook(path):
-            module = ".".join(path.relative_to(ROOT / lib).with_suffix("").parts)
-            exported.append((match[1], module))
-    sections = [
-        f"## {module}\n\n```{{eval-rst}}\n.. automodule:: {lib}.{module}\n```"
-        for _, module in sorted(exported)
-    ]
-    return "\n\n".join(["# Reference", *sections]) + "\n"
-
-
-def source_notebook(module):
-    """The match whose first group is the notebook, with its folder, that `module` was exported from."""
-    return re.search(r"File to edit: \S*?([^/\s]+/[^/\s]+\.ipynb)", module.read_text(encoding="utf-8"))
 
 
 def figure_texts(lib):
@@ -149,48 +107,40 @@ def add_alternatives(notebook, texts):
                 )
 
 
-# The tags that load something; the rest of a page need not be parsed.
-LOADING_TAGS = re.compile(
-    r"""<(?:script|img|iframe|source|video|audio|object|link)\b(?:[^>"']|"[^"]*"|'[^']*')*>""", re.IGNORECASE
-)
+# Import cells of more lines than this are folded: they are no way to begin a page.
+MOST_IMPORT_LINES = 4
 
 
-class Page(HTMLParser):
-    """What is wrong with a page of the site: pictures without a text, and what would be loaded from
-    elsewhere.
-    """
-
-    LOADED = {
-        **dict.fromkeys(("script", "img", "iframe", "source", "video", "audio"), "src"),
-        "object": "data",
-    }
-
-    def __init__(self, text):
-        super().__init__()
-        self.faults = []
-        for tag in LOADING_TAGS.findall(text):
-            self.feed(tag)
-            self.reset()  # what stands in a script is no part of the page
-
-    def handle_starttag(self, tag, attrs):
-        attrs = dict(attrs)
-        address = attrs.get(self.LOADED.get(tag, ""), "") or ""
-        if tag == "link" and attrs.get("rel") in ("stylesheet", "preload", "icon", "shortcut icon"):
-            address = attrs.get("href", "")
-        if re.match(r"(https?:)?//", address):
-            self.faults.append(f"<{tag}> loads {address}")
-        if tag == "img" and ("alt" not in attrs or re.search(r"\.(png|svg|jpe?g)$", attrs["alt"] or "")):
-            self.faults.append(f"<img> has no alternative text: {address[:80]}")
+def output_text(cell):
+    """The plain text that a cell's stored outputs show."""
+    texts = (output.get("text", output.get("data", {}).get("text/plain", "")) for output in cell.outputs)
+    return "\n".join("".join(text) for text in texts)
 
 
-def faults(site):
-    """One line for each fault of the pages of a site."""
-    pages = sorted(Path(site).rglob("*.html"))
-    return [
-        f"{path.relative_to(site)}: {fault}"
-        for path in pages
-        for fault in Page(path.read_text(encoding="utf-8")).faults
-    ]
+def wrap_prose(notebook):
+    """Let what a cell printed break at the edge of the page, unless it is set in columns."""
+    for cell in notebook.cells:
+        if cell.cell_type == "code" and not re.search(r"\S {2,}\S", output_text(cell)):
+            cell.metadata["tags"] = [*cell.metadata.get("tags", []), "wrap-output"]
+
+
+def only_imports(source):
+    """Whether a cell imports and does nothing else."""
+    try:
+        body = ast.parse(source).body
+    except SyntaxError:  # a magic
+        return False
+    return bool(body) and all(isinstance(node, (ast.Import, ast.ImportFrom)) for node in body)
+
+
+def fold_imports(notebook):
+    """Show long cells of imports only when they are asked for."""
+    for cell in notebook.cells:
+        if cell.cell_type != "code" or cell.source.count("\n") < MOST_IMPORT_LINES:
+            continue
+        if only_imports(cell.source):
+            cell.metadata["tags"] = [*cell.metadata.get("tags", []), "hide-input"]
+            cell.metadata["mystnb"] = {"code_prompt_show": "Imports", "code_prompt_hide": "Imports"}
 
 
 def write_source(source):
@@ -200,6 +150,8 @@ def write_source(source):
     paths, texts = notebooks(), figure_texts(cfg["lib_path"])
     if Path("index.ipynb") not in paths:
         raise SystemExit("nbs/index.ipynb is missing: it is the first page of the site")
+    if unknown := pages.outside(paths):
+        raise SystemExit(f"nbs/{unknown[0]} has no section in the site: name it in ROOMS of docs/pages.py")
     for path in NBS.rglob("*"):
         if path.is_file() and path.suffix.lower() in (".png", ".jpg", ".jpeg", ".svg", ".gif"):
             copy = source / path.relative_to(NBS)
@@ -208,12 +160,17 @@ def write_source(source):
     for path in paths:
         notebook = reader_notebook(NBS / path, site_link(path.parent, repository))
         add_alternatives(notebook, texts)
+        fold_imports(notebook)
+        wrap_prose(notebook)
         if path == Path("index.ipynb"):
-            notebook.cells.append(nbformat.v4.new_markdown_cell(contents(paths)))
+            notebook.cells.insert(1, nbformat.v4.new_markdown_cell(pages.cards()))
+            notebook.cells.append(nbformat.v4.new_markdown_cell(pages.contents(paths)))
         copy = source / path
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_text(nbformat.writes(notebook), encoding="utf-8")
-    (source / "api.md").write_text(reference(cfg["lib_path"]), encoding="utf-8")
+    for name, text in pages.written_pages(paths).items():
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_text(text, encoding="utf-8")
 
 
 def replace_folder(new, old):
@@ -231,7 +188,8 @@ def main(args=None):
     parser.add_argument(
         "--strict",
         action="store_true",
-        help="fail where Sphinx warns, a picture has no text, or a page loads something from elsewhere",
+        help="fail where Sphinx warns, a link is dead, an equation is not set, a picture has no text, or a "
+        "page loads something from elsewhere",
     )
     options = parser.parse_args(args)
     lacking = [name for name in NEEDED if find_spec(name) is None]
@@ -242,6 +200,7 @@ def main(args=None):
         )
         return 1
     sys.path[0] = str(ROOT)
+    reference.import_all(ROOT)
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     with tempfile.TemporaryDirectory() as folder:
         source, site = Path(folder, "source"), Path(folder, "site")
@@ -254,7 +213,7 @@ def main(args=None):
         (site / ".nojekyll").touch()
         shutil.rmtree(site / ".doctrees", ignore_errors=True)
         replace_folder(site, options.output)
-    wrong = faults(options.output)
+    wrong = faults(options.output) + reference.unlisted(options.output)
     print(*wrong, sep="\n", end="\n" if wrong else "", file=sys.stderr)
     if wrong and options.strict:
         return 1
