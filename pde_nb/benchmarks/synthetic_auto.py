@@ -6,21 +6,13 @@
 __all__ = ['auto_figures', 'auto_record']
 
 # %% ../../nbs/11_benchmarks/07_synthetic_auto.ipynb #e03aa4a2
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import count
 
 import numpy as np
 
 from ..algorithm.pacing import Pace, Stage, advance, geometric_sizes
-from pde_nb.theory.experiment import (
-    Curve,
-    State,
-    SyntheticPreset,
-    Warmup,
-    World,
-    core_output,
-    warmup_length,
-)
+from ..theory.experiment import Curve, State, SyntheticPreset, Warmup, World, core_output, warmup_length
 from ..theory.network import group_counts
 
 # %% ../../nbs/11_benchmarks/07_synthetic_auto.ipynb #a1b82609
@@ -87,6 +79,9 @@ def train_auto(
 from threadpoolctl import threadpool_limits
 
 from ..theory.experiment import after_warmup, best_stage, draw_world, warm_up
+
+# %% ../../nbs/11_benchmarks/07_synthetic_auto.ipynb #4b68e381
+from dataclasses import asdict
 
 # %% ../../nbs/11_benchmarks/07_synthetic_auto.ipynb #64129cab
 def auto_figures(preset: SyntheticPreset, case: int, seed: int, pace: Pace = Pace()) -> dict:

@@ -7,14 +7,22 @@ __all__ = ['FirstStageRecord', 'Cost', 'Entered', 'RunRecord', 'count_split', 'c
            'save_record']
 
 # %% ../../nbs/08_training/09_record.ipynb #b423711b
-from dataclasses import dataclass
+import csv
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 import numpy as np
 
-from ..algorithm.metrics import Figures, GroupCounts, figures, group_report
+from ..algorithm.groups import Overlap, group_names
+from ..algorithm.metrics import Figures, GroupCounts, count_correct, figures, group_report
 from ..core.arguments import lookup
+from ..core.files import with_origin
+from ..core.run_format import CONFIG, RECORD
+from ..core.schema import read_checked
+from ..core.tables import rearm
 from ..methods.registry import method_title
+from .folder import PARTS, REMEDY, read_record_of, run_file, write_record_of
+from .run import Run, predict
 
 # %% ../../nbs/08_training/09_record.ipynb #226f1420
 @dataclass(frozen=True)
@@ -147,13 +155,6 @@ def run_report(record: RunRecord) -> str:
         lines += [f"\n{split}", group_report(record.counts(split), record.train_counts)]
     return "\n".join(lines)
 
-# %% ../../nbs/08_training/09_record.ipynb #be991faa
-from dataclasses import asdict
-
-from ..algorithm.groups import Overlap, group_names
-from ..algorithm.metrics import count_correct
-from .run import Run, predict
-
 # %% ../../nbs/08_training/09_record.ipynb #3f1122b8
 def count_split(run: Run, split: str) -> GroupCounts:
     "Right predictions of the run's model per evaluation group of a split."
@@ -209,16 +210,6 @@ def sum_entered(groups, stages, epochs) -> Entered:
     counts = np.bincount(stages * len(names) + group_of, minlength=n * len(names))
     first_epochs = np.array([epochs[stages >= s].min() for s in range(n)])
     return Entered(tuple(names.tolist()), first_epochs, counts.reshape(n, len(names)))
-
-# %% ../../nbs/08_training/09_record.ipynb #c4f9f04b
-import csv
-from dataclasses import fields
-
-from ..core.files import with_origin
-from ..core.run_format import CONFIG, RECORD
-from ..core.schema import read_checked
-from ..core.tables import rearm
-from .folder import PARTS, REMEDY, read_record_of, run_file, write_record_of
 
 # %% ../../nbs/08_training/09_record.ipynb #23536036
 def counts_to_plain(counts: GroupCounts) -> dict:
