@@ -339,6 +339,7 @@ def _move(new, place, old) -> Path | None:
     return aside
 
 # %% ../../nbs/05_sources/12_published_fetch.ipynb #486bb96c
+import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -456,6 +457,3 @@ def _failure_text(name, root, reasons, work) -> str:
         lines.append(f"{size_text(n)} that came are kept in {work}; the same command goes on from there")
     lines += ["what to do by hand:", *(f"  • {step}" for step in by_hand(name, root))]
     return "\n".join(lines)
-
-# %% ../../nbs/05_sources/12_published_fetch.ipynb #0b45ce3c
-import hashlib
