@@ -10,34 +10,9 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
-from ..algorithm.groups import Groups, group_names
-from .association import MAX_VALUES, Candidate, candidates
-from pde_nb.analysis.probes import (
-    FOLDS,
-    BalancedAccuracy,
-    ShortcutTest,
-    label_alone,
-    network_inputs,
-    probe_rows,
-    projected,
-    small_inputs,
-)
-from pde_nb.analysis.verdict import (
-    FEW,
-    SELDOM,
-    AttributeDiagnosis,
-    Examination,
-    ProbeSample,
-    Suggestion,
-    ValidationPower,
-    examine,
-    overall_verdict,
-    suggestion,
-    validation_power,
-)
-from ..core.arguments import visible
-from ..core.tables import escape_markdown, fenced, fill, text_width
-from ..sources.data import Data
+from .association import Candidate, candidates
+from .probes import BalancedAccuracy
+from .verdict import AttributeDiagnosis, Suggestion, ValidationPower, suggestion
 
 # %% ../../nbs/09_analysis/06_diagnosis.ipynb #ca2a95e3
 @dataclass(frozen=True)
@@ -92,6 +67,13 @@ def _with_lists(value):
     if isinstance(value, (list, tuple)):
         return [_with_lists(v) for v in value]
     return value
+
+# %% ../../nbs/09_analysis/06_diagnosis.ipynb #189e5064
+from ..algorithm.groups import Groups, group_names
+from .association import MAX_VALUES
+from .probes import FOLDS, label_alone, network_inputs, probe_rows, projected, small_inputs
+from .verdict import ProbeSample, examine, overall_verdict, validation_power
+from ..sources.data import Data
 
 # %% ../../nbs/09_analysis/06_diagnosis.ipynb #952c0459
 INPUT_NAMES = {
@@ -240,6 +222,12 @@ def _headline(d: Diagnosis):
     if d.verdict == "unclear":
         return f"{d.data}: whether plain training fails is unclear"
     return f"{d.data}: plain training is {d.verdict} to fail"
+
+# %% ../../nbs/09_analysis/06_diagnosis.ipynb #8c33cffd
+from .probes import ShortcutTest
+from .verdict import FEW, SELDOM, Examination
+from ..core.arguments import visible
+from ..core.tables import escape_markdown, fenced, fill, text_width
 
 # %% ../../nbs/09_analysis/06_diagnosis.ipynb #6e4a5256
 def reasons(d: Diagnosis) -> list[str]:

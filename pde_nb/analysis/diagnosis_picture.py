@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from .diagnosis import Diagnosis
-from ..core.style import COLOURS, new_figure
+from ..core.style import COLOURS, SMALL, new_figure
 from ..core.tables import escape_plot
 
 # %% ../../nbs/09_analysis/10_diagnosis_picture.ipynb #ffcd301c
@@ -29,19 +29,21 @@ def fig_diagnosis(d: Diagnosis) -> Figure:
     return fig
 
 # %% ../../nbs/09_analysis/10_diagnosis_picture.ipynb #4218387b
-LOWEST = 1e-3  # growth ratios that are drawn
+LOWEST = 1e-3  # growth ratios that can be drawn
 HIGHEST = 100.0
 
 
 def _draw_condition(ax, attributes):
+    "Where each attribute stands, on an axis that holds all of them."
+    low, high = _growth_limits(attributes)
     v = np.linspace(0, 1, 101)
     red = COLOURS["spurious"]
-    ax.fill_between(v, LOWEST, np.maximum(v, LOWEST), color=red, alpha=0.12, lw=0)
-    ax.text(0.97, 1.6 * LOWEST, "spurious feature first", ha="right", fontsize=8, color=red)
+    ax.fill_between(v, low, np.maximum(v, low), color=red, alpha=0.12, lw=0)
+    ax.text(0.97, 1.2 * low, "spurious feature first", ha="right", fontsize=SMALL, color=red)
     for a in attributes:
         _draw_attribute(ax, a)
-    ax.set(xlim=(0, 1), xlabel="Cramér's V of label and attribute")
-    ax.set(yscale="log", ylim=(LOWEST, HIGHEST), ylabel="growth, label / attribute")
+    ax.set(xlim=(-0.02, 1), xlabel="Cramér's V of label and attribute")
+    ax.set(yscale="log", ylim=(low, high), ylabel="growth, label / attribute")
 
 
 def _draw_attribute(ax, a):
@@ -51,31 +53,47 @@ def _draw_attribute(ax, a):
     ax.plot([link.cramers_v] * 2, [low, high], color="k", lw=1)
     ax.plot([link.v_low, link.v_high], [value, value], color="k", lw=1)
     ax.plot(link.cramers_v, value, "o", ms=6, color=colour)
+    on_right = link.cramers_v > 0.6  # its name to the left, or it would leave the axes
     ax.annotate(
-        escape_plot(a.name), (link.cramers_v, value), xytext=(5, 4), textcoords="offset points", fontsize=8
+        escape_plot(a.name),
+        (link.cramers_v, value),
+        xytext=(-6 if on_right else 6, 4),
+        textcoords="offset points",
+        ha="right" if on_right else "left",
+        fontsize=SMALL,
     )
 
 
 def _within_axis(growth):
     return HIGHEST if growth is None else min(max(growth, LOWEST), HIGHEST)
 
+# %% ../../nbs/09_analysis/10_diagnosis_picture.ipynb #dp000011
+def _growth_limits(attributes):
+    "Whole powers of ten around the growth ratios and their intervals, and around 1."
+    growths = [a.examination.growth for a in attributes]
+    drawn = [_within_axis(g) for growth in growths for g in (growth.value, growth.low, growth.high)]
+    low = 10.0 ** np.floor(np.log10(min(0.2, *drawn)))
+    high = 10.0 ** np.ceil(np.log10(max(5.0, *drawn)))
+    return max(low, LOWEST), min(high, HIGHEST)
+
 # %% ../../nbs/09_analysis/10_diagnosis_picture.ipynb #di000016
 def _draw_parts(ax, a, most=8):
+    "Accuracy of both probes on the parts of an attribute, the worst on top."
     test = a.examination.test
     order = np.argsort(test.plain.accuracy, kind="stable")[:most]
-    _draw_probe(ax, test.plain, order, -0.14, "plain", COLOURS["spurious"])
-    _draw_probe(ax, test.balanced, order, 0.14, "balanced", COLOURS["core"])
+    _draw_probe(ax, test.plain, order, -0.14, "plain", "method", "o")
+    _draw_probe(ax, test.balanced, order, 0.14, "balanced", "subject", "D")
     ax.set(
         yticks=range(len(order)), xlim=(-2, 102), xlabel="accuracy of a probe, %", title=escape_plot(a.name)
     )
-    ax.set_yticklabels([escape_plot(test.parts[i].name) for i in order], fontsize=8)
+    ax.set_yticklabels([escape_plot(test.parts[i].name) for i in order], fontsize=SMALL)
     ax.invert_yaxis()
-    ax.title.set_fontsize(10)
-    ax.legend(fontsize=7, frameon=False)
+    ax.title.set_fontsize(SMALL + 1)
+    ax.legend(fontsize=SMALL, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.22), ncols=2)
 
 
-def _draw_probe(ax, of, order, shift, label, colour):
+def _draw_probe(ax, of, order, shift, label, colour, mark):
     p, low, high = (100 * np.array(v)[order] for v in (of.accuracy, of.low, of.high))
     error = np.clip([p - low, high - p], 0, None)
     at = np.arange(len(order)) + shift
-    ax.errorbar(p, at, xerr=error, fmt="o", ms=4, lw=1, color=colour, label=label)
+    ax.errorbar(p, at, xerr=error, fmt=mark, ms=4.5, lw=1, color=COLOURS[colour], label=label)

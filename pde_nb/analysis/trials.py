@@ -8,21 +8,12 @@ __all__ = ['SPEC', 'SAME', 'Trial', 'Attempt', 'Result', 'settings_name', 'Trial
            'spec_differences']
 
 # %% ../../nbs/09_analysis/04_trials.ipynb #886d83b8
-import json
-from collections import Counter
-from dataclasses import dataclass, fields, replace
-from pathlib import Path
+from dataclasses import dataclass, fields
 
 import numpy as np
 
-from ..algorithm.metrics import GroupCounts, figures
-from ..core.run_format import COURSE, RESULT
-from ..core.schema import read_checked, write_checked
-from ..core.seals import read_document
-from ..core.statistics import Summary, summary
-from ..methods.base import Method
-from ..methods.registry import find_method, method_names, method_title
-from ..training.folder import flat
+from ..algorithm.metrics import GroupCounts
+from ..core.run_format import COURSE
 from ..training.record import RunRecord, counts_from_plain, counts_to_plain
 
 # %% ../../nbs/09_analysis/04_trials.ipynb #c63b61ed
@@ -86,6 +77,14 @@ class Attempt:
     settings: dict
     val_worst_group: float  # in [0, 1]
     val_group_mean: float
+
+# %% ../../nbs/09_analysis/04_trials.ipynb #acd899a3
+from pathlib import Path
+
+from ..core.run_format import RESULT
+from ..core.schema import write_checked
+from ..methods.base import Method
+from ..methods.registry import find_method, method_names, method_title
 
 # %% ../../nbs/09_analysis/04_trials.ipynb #tr000010
 SPEC = "method", "settings", "model", "weights", "inputs", "data", "data_digest", "device"
@@ -163,6 +162,9 @@ def result_from_dict(plain: dict) -> Result:
     trials = tuple(Trial.from_dict(trial) for trial in plain["trials"])
     return Result(**{**plain, "tried": tried, "trials": trials})
 
+# %% ../../nbs/09_analysis/04_trials.ipynb #c787aaac
+from ..core.schema import read_checked
+
 # %% ../../nbs/09_analysis/04_trials.ipynb #tr000005
 REMEDY = "move it away and give the command of the comparison again, which repeats no finished run"
 
@@ -170,6 +172,10 @@ REMEDY = "move it away and give the command of the comparison again, which repea
 def read_result(path: Path) -> Result:
     "A result from its file."
     return result_from_dict(read_checked(path, RESULT, REMEDY))
+
+# %% ../../nbs/09_analysis/04_trials.ipynb #6b40a9c5
+from ..algorithm.metrics import figures
+from ..core.statistics import Summary, summary
 
 # %% ../../nbs/09_analysis/04_trials.ipynb #e6cc7ad5
 @dataclass(frozen=True)
@@ -257,6 +263,14 @@ def made_up_result(
         trials=tuple(trials),
     )
     return Result(**{**plain, **changes})
+
+# %% ../../nbs/09_analysis/04_trials.ipynb #91335b5b
+import json
+from collections import Counter
+from dataclasses import replace
+
+from ..core.seals import read_document
+from ..training.folder import flat
 
 # %% ../../nbs/09_analysis/04_trials.ipynb #0ae7be53
 SAME = "data", "data_digest", "model", "weights", "inputs", "train_counts"  # in all results of a comparison

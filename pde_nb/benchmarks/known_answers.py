@@ -6,27 +6,13 @@
 __all__ = ['Case', 'synthetic_cases', 'read_cases', 'VerdictHits', 'verdict_hits']
 
 # %% ../../nbs/11_benchmarks/06_known_answers.ipynb #d5b6201c
-import warnings
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Bool, Int
 
-from ..algorithm.metrics import GroupCounts
 from ..analysis.association import agreeing, cross_table
-from ..analysis.diagnosis import Diagnosis, diagnose
-from ..analysis.verdict import FAILING
-from ..core.statistics import wilson_interval
-from ..sources.data import Data, from_arrays
-from ..sources.published import read_waterbirds
-from ..sources.tables import from_table
-from ..theory.data_model import dense_patches
-from ..theory.phase_plane import cell_sample
-from ..theory.phase_record import plane_of
-from ..training.fit import robust_fit
-from ..training.record import RunRecord
+from ..sources.data import Data
 
 # %% ../../nbs/11_benchmarks/06_known_answers.ipynb #5db39d61
 def at_strength(
@@ -85,6 +71,15 @@ def _attribute(data):
     (values,) = data.attributes.values()
     _, a = np.unique(values, return_inverse=True)
     return a
+
+# %% ../../nbs/11_benchmarks/06_known_answers.ipynb #d032e144
+from dataclasses import dataclass
+
+from ..algorithm.metrics import GroupCounts
+from ..analysis.diagnosis import Diagnosis, diagnose
+from ..analysis.verdict import FAILING
+from ..sources.data import from_arrays
+from ..training.fit import robust_fit
 
 # %% ../../nbs/11_benchmarks/06_known_answers.ipynb #cd07e89c
 BALANCED = ("resampling", "group_dro")
@@ -179,6 +174,13 @@ def trained_case(
     reached = trained_worst_parts(data, seed, **changes)
     return make_case(family, name, reached["erm"], max(reached[m] for m in BALANCED), diagnosis)
 
+# %% ../../nbs/11_benchmarks/06_known_answers.ipynb #fc76b80f
+import warnings
+
+from ..theory.data_model import dense_patches
+from ..theory.phase_plane import cell_sample
+from ..theory.phase_record import plane_of
+
 # %% ../../nbs/11_benchmarks/06_known_answers.ipynb #cf6f6210
 def synthetic_cases(
     phase: dict,  # record of `run_phase`
@@ -210,6 +212,15 @@ def _synthetic_data(plane, network, i):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that the small validation and test sets lack a group
         return from_arrays(x, y, {"a": a}, split, name="synthetic"), x
+
+# %% ../../nbs/11_benchmarks/06_known_answers.ipynb #8f13cb19
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+from ..sources.published import read_waterbirds
+from ..sources.tables import from_table
+from ..training.record import RunRecord
 
 # %% ../../nbs/11_benchmarks/06_known_answers.ipynb #b3401f07
 STRENGTHS = (0.5, 0.75, 0.9, 0.95, 0.99)
@@ -356,6 +367,9 @@ def run_known_answers(
         if name in files:
             cases += make_cases(files[name], say)
     return dict(cases=[asdict(case) for case in cases])
+
+# %% ../../nbs/11_benchmarks/06_known_answers.ipynb #a0ab8453
+from ..core.statistics import wilson_interval
 
 # %% ../../nbs/11_benchmarks/06_known_answers.ipynb #2bfb5c4e
 @dataclass(frozen=True)

@@ -8,36 +8,16 @@ __all__ = ['PICTURES_FOR', 'IN_FIGURE', 'RECORDS', 'RECORD_OF_LABEL', 'RowRecord
            'read_label_record', 'check_record']
 
 # %% ../../nbs/11_benchmarks/10_reproduction_runs.ipynb #d180a3fa
-import time
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from ..algorithm.expansion import small_group_cap
-from ..algorithm.groups import balanced_counts
 from ..analysis.comparison import contend
-from ..analysis.trials import Attempt, Result, Trial, settings_name
-from .reproduction import LABELS, PDE_ROW, Row, paper_row
-from pde_nb.benchmarks.reproduction_setup import (
-    Setup,
-    row_contender,
-    row_method,
-    run_name,
-    run_options,
-    usable_settings,
-)
-from ..core.files import surroundings
-from ..core.paper import PAPER
-from ..core.seals import read_document, unsealed
-from ..methods.base import CannotRun
+from ..analysis.trials import Result, settings_name
+from .reproduction import LABELS, PDE_ROW, Row
+from .reproduction_setup import Setup, row_contender, run_name, run_options
 from ..methods.registry import method_names
-from ..sources.data import Data
-from ..sources.published import PUBLISHED
-from ..theory.experiment import SyntheticPreset
-from ..theory.experiment_table import run_synthetic, seed_records
-from ..training.presets import PRESETS
-from ..training.record import RunRecord
 
 # %% ../../nbs/11_benchmarks/10_reproduction_runs.ipynb #aa3a46aa
 def run_row(row: Row, setup: Setup, out: Path, say=print) -> Result | None:
@@ -59,6 +39,17 @@ def original_row(row: Row) -> Row:
     if row.like:
         return Row("", row.like)
     return Row("", row.method, schedule=row.schedule, borrows=row.borrows)
+
+# %% ../../nbs/11_benchmarks/10_reproduction_runs.ipynb #8bad5cab
+from dataclasses import dataclass, field
+
+from ..analysis.trials import Attempt, Trial
+from .reproduction import paper_row
+from .reproduction_setup import row_method, usable_settings
+from ..core.files import surroundings
+from ..core.paper import PAPER
+from ..methods.base import CannotRun
+from ..training.record import RunRecord
 
 # %% ../../nbs/11_benchmarks/10_reproduction_runs.ipynb #0dcc4b99
 KEPT = (
@@ -228,6 +219,13 @@ def setting_of(setup: Setup) -> dict:
         same=as_paper and not changed and all(ours == theirs for ours, theirs in schedule.values()),
     )
 
+# %% ../../nbs/11_benchmarks/10_reproduction_runs.ipynb #0df54378
+import time
+from dataclasses import asdict
+
+from ..theory.experiment import SyntheticPreset
+from ..theory.experiment_table import run_synthetic, seed_records
+
 # %% ../../nbs/11_benchmarks/10_reproduction_runs.ipynb #79b7b12a
 IN_FIGURE = {
     "fig:demo_synthetic": (("ERM (GD)", 1), ("ERM (GD)", 2), ("PDE", 1)),
@@ -270,6 +268,13 @@ def synthetic_record(label, preset, what, seeds, rows, start) -> dict:
         seconds=round(time.perf_counter() - start, 1),
         surroundings=surroundings(),
     )
+
+# %% ../../nbs/11_benchmarks/10_reproduction_runs.ipynb #ca816aef
+from ..algorithm.expansion import small_group_cap
+from ..algorithm.groups import balanced_counts
+from ..sources.data import Data
+from ..sources.published import PUBLISHED
+from ..training.presets import PRESETS
 
 # %% ../../nbs/11_benchmarks/10_reproduction_runs.ipynb #93c46adb
 def counts_label(data: Data | None = None) -> dict:
@@ -323,6 +328,9 @@ def find_records(folder) -> dict[str, list[dict]]:
         what = dict(label="tab:synthetic", title=LABELS["tab:synthetic"].title, about=about)
         found["tab:synthetic"].append(record | what)
     return found
+
+# %% ../../nbs/11_benchmarks/10_reproduction_runs.ipynb #2999dc0a
+from ..core.seals import read_document, unsealed
 
 # %% ../../nbs/11_benchmarks/10_reproduction_runs.ipynb #c7cd4858
 RECORD_OF_LABEL = "the record of a table or figure of the paper"

@@ -6,23 +6,16 @@
 __all__ = ['Setup', 'row_method', 'run_name', 'usable_settings', 'row_contender', 'run_options']
 
 # %% ../../nbs/11_benchmarks/09_reproduction_setup.ipynb #4477af58
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 
 from ..algorithm.expansion import Schedule, small_group_cap
 from ..algorithm.groups import Groups, balanced_counts
-from ..analysis.comparison import Contender
-from ..analysis.trials import settings_name
-from .reproduction import PDE_ROW, Row
 from ..core.arguments import lookup, number, whole_number
 from ..core.paper import PAPER
-from ..methods.base import Method
-from ..methods.registry import find_method
 from ..networks.models import default_model
 from ..sources.data import Data
 from ..sources.published import PUBLISHED
-from ..training.presets import DEFAULTS, PRESETS, Preset
-from ..training.settings import Settings
-from ..training.spec import RunSpec, decide
+from ..training.presets import PRESETS, Preset
 
 # %% ../../nbs/11_benchmarks/09_reproduction_setup.ipynb #2385826a
 @dataclass(frozen=True)
@@ -144,6 +137,13 @@ def schedule_by_hand(schedule: Schedule, setup: Setup, changes: dict) -> Schedul
         return replace(new, n_epochs=schedule.n_epochs)
     return replace(new, n_expansions=min(new.n_expansions, most))
 
+# %% ../../nbs/11_benchmarks/09_reproduction_setup.ipynb #258fc741
+from .reproduction import PDE_ROW, Row
+from ..methods.base import Method
+from ..methods.registry import find_method
+from ..training.presets import DEFAULTS
+from ..training.settings import Settings
+
 # %% ../../nbs/11_benchmarks/09_reproduction_setup.ipynb #1ded304c
 def row_method(row: Row, setup: Setup) -> Method:
     "The method of a row, with the epochs that the label gives it. Raises `ValueError` for an unknown one."
@@ -182,6 +182,13 @@ def row_settings(row: Row, setup: Setup) -> Settings:
     family = "pde" if find_method(method).paper_augments else "erm"  # whose settings a variant has
     preset = setup.preset(method) or setup.preset(row.borrows or family)
     return preset.settings
+
+# %% ../../nbs/11_benchmarks/09_reproduction_setup.ipynb #e7440666
+from dataclasses import asdict
+
+from ..analysis.comparison import Contender
+from ..analysis.trials import settings_name
+from ..training.spec import RunSpec, decide
 
 # %% ../../nbs/11_benchmarks/09_reproduction_setup.ipynb #dac78548
 def run_name(row: Row, setup: Setup) -> str:

@@ -6,26 +6,13 @@
 __all__ = ['auto_figures', 'auto_record']
 
 # %% ../../nbs/11_benchmarks/07_synthetic_auto.ipynb #e03aa4a2
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import count
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from ..algorithm.pacing import Pace, Stage, advance, geometric_sizes
-from pde_nb.theory.experiment import (
-    Curve,
-    State,
-    SyntheticPreset,
-    Warmup,
-    World,
-    after_warmup,
-    best_stage,
-    core_output,
-    draw_world,
-    warm_up,
-    warmup_length,
-)
+from ..theory.experiment import Curve, State, SyntheticPreset, Warmup, World, core_output, warmup_length
 from ..theory.network import group_counts
 
 # %% ../../nbs/11_benchmarks/07_synthetic_auto.ipynb #a1b82609
@@ -87,6 +74,14 @@ def train_auto(
         stage = following
     cost = AutoCost(r + 1, shown / len(world.train), best_round, best_number, warmup)
     return best.evaluate(sizes[best_number]), cost
+
+# %% ../../nbs/11_benchmarks/07_synthetic_auto.ipynb #sa000007
+from threadpoolctl import threadpool_limits
+
+from ..theory.experiment import after_warmup, best_stage, draw_world, warm_up
+
+# %% ../../nbs/11_benchmarks/07_synthetic_auto.ipynb #4b68e381
+from dataclasses import asdict
 
 # %% ../../nbs/11_benchmarks/07_synthetic_auto.ipynb #64129cab
 def auto_figures(preset: SyntheticPreset, case: int, seed: int, pace: Pace = Pace()) -> dict:

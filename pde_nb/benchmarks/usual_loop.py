@@ -7,24 +7,16 @@ __all__ = ['BEST_AFTER', 'MOST_EPOCHS', 'Items', 'epochs_until', 'UsualTimes', '
            'seconds_of', 'usual_times']
 
 # %% ../../nbs/11_benchmarks/03_usual_loop.ipynb #548e8b4b
-import time
-from collections import defaultdict
-from copy import deepcopy
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import torch
 from PIL import Image
 from torch import nn
-from torch.nn.functional import cross_entropy
-from torch.utils.data import DataLoader, Dataset, Subset
+from torch.utils.data import Dataset
 
-from ..core.paper import PAPER
-from ..methods.base import Method
 from ..sources.batches import IMAGENET
 from ..sources.data import Data
-from ..training.settings import Settings, make_optimiser
 
 # %% ../../nbs/11_benchmarks/03_usual_loop.ipynb #442c9c6c
 class Items(Dataset):
@@ -88,6 +80,16 @@ def normalised(image) -> torch.Tensor:
     mean, deviation = (torch.tensor(moment)[: len(x), None, None] for moment in IMAGENET)
     return (x - mean) / deviation
 
+# %% ../../nbs/11_benchmarks/03_usual_loop.ipynb #2cb1a9ea
+from collections import defaultdict
+from copy import deepcopy
+from dataclasses import replace
+
+from torch.nn.functional import cross_entropy
+from torch.utils.data import DataLoader
+
+from ..methods.base import Method
+
 # %% ../../nbs/11_benchmarks/03_usual_loop.ipynb #d2ece5f9
 def to_device(x, device):
     "A batch on the device: a tensor, or a dictionary of tensors."
@@ -119,6 +121,11 @@ def usual_evaluation(model: nn.Module, loader: DataLoader, device) -> tuple[dict
             right[group] += hit
             n[group] += 1
     return right, n
+
+# %% ../../nbs/11_benchmarks/03_usual_loop.ipynb #0c6cfadb
+from dataclasses import dataclass
+
+from ..core.paper import PAPER
 
 # %% ../../nbs/11_benchmarks/03_usual_loop.ipynb #14ebd001
 BEST_AFTER = {
@@ -181,6 +188,13 @@ def usual_work(method: Method, epochs: int, n_val: int, n_test: int) -> UsualWor
     "In each epoch the loop trains, evaluates validation and evaluates test, each with a loader of its own."
     trained = sum(len(method.order(epoch)) for epoch in range(epochs))
     return UsualWork(epochs, trained, epochs * (n_val + n_test), 3 * epochs)
+
+# %% ../../nbs/11_benchmarks/03_usual_loop.ipynb #1d9c1d52
+import time
+
+from torch.utils.data import Subset
+
+from ..training.settings import Settings, make_optimiser
 
 # %% ../../nbs/11_benchmarks/03_usual_loop.ipynb #7f3228bb
 def wait_for_device():

@@ -9,35 +9,17 @@ __all__ = ['SPEED', 'benchmark_spec', 'bench_training', 'device_name', 'duration
 import time
 import warnings
 from collections import defaultdict
-from contextlib import contextmanager, nullcontext
-from copy import copy, deepcopy
-from dataclasses import asdict, replace
+from contextlib import contextmanager
+from copy import copy
 
 import numpy as np
 import torch
 from torch import nn
 
-from .fake_data import sample_rows
-from .levers import ceiling_rate, floor_rate
-from pde_nb.benchmarks.usual_loop import (
-    BEST_AFTER,
-    Items,
-    UsualTimes,
-    epochs_until,
-    seconds_of,
-    usual_times,
-    usual_work,
-    wait_for_device,
-)
-from ..core.files import surroundings
-from ..core.tables import Table
-from ..sources.data import Data
-from ..sources.inputs import load_tokenizer
+from .usual_loop import wait_for_device
 from ..training.loop import train
-from ..training.presets import PRESETS
-from ..training.record import count_split
 from ..training.run import Run
-from ..training.spec import RunSpec, build, decide
+from ..training.spec import build, decide
 
 # %% ../../nbs/11_benchmarks/05_whole_runs.ipynb #0019cd4c
 class Stopwatch:
@@ -98,6 +80,14 @@ def watch_parts(run: Run, clock: Stopwatch) -> Run:
     run.optimiser.register_step_post_hook(lambda *_: clock.end())
     return run
 
+# %% ../../nbs/11_benchmarks/05_whole_runs.ipynb #acf38928
+from dataclasses import asdict, replace
+
+from .usual_loop import BEST_AFTER, epochs_until
+from ..sources.data import Data
+from ..training.presets import PRESETS
+from ..training.spec import RunSpec
+
 # %% ../../nbs/11_benchmarks/05_whole_runs.ipynb #9b9263ab
 SPEED = ("bf16", "channels_last", "compile", "graph", "evaluate")  # settings that change no result
 
@@ -133,6 +123,17 @@ def cut_spec(spec: RunSpec, data: Data, epochs: int | None) -> RunSpec:
     if method.finished(end - 1):
         raise ValueError(f"epochs={end}, and the schedule ends before; give fewer.")
     return replace(spec, method=replace(spec.method, epochs=end))
+
+# %% ../../nbs/11_benchmarks/05_whole_runs.ipynb #29d40f73
+from contextlib import nullcontext
+from copy import deepcopy
+
+from .fake_data import sample_rows
+from .levers import ceiling_rate, floor_rate
+from .usual_loop import Items, seconds_of, usual_times, usual_work
+from ..core.files import surroundings
+from ..sources.inputs import load_tokenizer
+from ..training.record import count_split
 
 # %% ../../nbs/11_benchmarks/05_whole_runs.ipynb #7a5cc4b0
 def bench_training(
@@ -247,6 +248,10 @@ def duration(seconds: float) -> str:
         if seconds >= size:
             break
     return f"{seconds / size:.3g} {unit}"
+
+# %% ../../nbs/11_benchmarks/05_whole_runs.ipynb #0cf84dca
+from .usual_loop import UsualTimes
+from ..core.tables import Table
 
 # %% ../../nbs/11_benchmarks/05_whole_runs.ipynb #e214188d
 def whole_run_table(r: dict) -> Table:

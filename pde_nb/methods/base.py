@@ -8,21 +8,14 @@ __all__ = ['EPOCHS', 'Batch', 'Method', 'CannotRun', 'check_attributes', 'epoch_
            'balancing_weights', 'balanced_draw']
 
 # %% ../../nbs/07_methods/01_base.ipynb #d510ccee
-import warnings
-from collections.abc import Callable
-from copy import copy
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import torch
-from fastcore.basics import patch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
-
-from ..algorithm.groups import Groups, group_names
-from ..core.arguments import did_you_mean, lookup, number, whole_number
 
 # %% ../../nbs/07_methods/01_base.ipynb #26b668c9
 @dataclass(frozen=True, eq=False)
@@ -68,6 +61,14 @@ class Method:
         if "name" in vars(cls):
             cls.label = vars(cls).get("label", cls.name)
             cls.mark = vars(cls).get("mark", ("#000000", "."))
+
+# %% ../../nbs/07_methods/01_base.ipynb #ba000004
+from copy import copy
+
+from fastcore.basics import patch
+
+from ..algorithm.groups import Groups
+from ..core.arguments import whole_number
 
 # %% ../../nbs/07_methods/01_base.ipynb #1605d73f
 @patch
@@ -223,6 +224,11 @@ def epoch_rng(
     "The random numbers of an epoch: the same ones whenever they are asked for."
     return np.random.default_rng([seed, epoch, *stream])
 
+# %% ../../nbs/07_methods/01_base.ipynb #ba000006
+from dataclasses import asdict, fields, replace
+
+from ..core.arguments import did_you_mean
+
 # %% ../../nbs/07_methods/01_base.ipynb #ffeb5f4b
 @patch
 def settings(self: Method) -> dict:
@@ -264,6 +270,11 @@ def title_of(cls: Method, description: dict) -> str:
 def title(self: Method) -> str:
     "What a table calls the method: the label, and its schedule if it has one."
     return self.title_of(describe(self))
+
+# %% ../../nbs/07_methods/01_base.ipynb #ba000008
+import warnings
+
+from ..core.arguments import lookup, number
 
 # %% ../../nbs/07_methods/01_base.ipynb #30f9fd1d
 EPOCHS = {"pictures": 10, "pixels": 10, "features": 20, "table": 20, "texts": 4}  # by the kind of data
@@ -341,6 +352,11 @@ def describe_plan(
         how = settings_text(changes) or "the same settings"
         lines.append(f"two stages: first {settings_text(describe(method))}, with {how}")
     return lines
+
+# %% ../../nbs/07_methods/01_base.ipynb #ba000009
+from collections.abc import Callable
+
+from ..algorithm.groups import group_names
 
 # %% ../../nbs/07_methods/01_base.ipynb #55e4ad68
 @dataclass(frozen=True, eq=False)

@@ -7,19 +7,10 @@ __all__ = ['DFR', 'DFRTrain']
 
 # %% ../../nbs/07_methods/10_dfr.ipynb #8b8c6481
 import inspect
-import warnings
-from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from fastcore.basics import patch
 from jaxtyping import Float, Int
-
-from ..algorithm.groups import Groups, balanced_subset, group_names, random_rank
-from ..algorithm.metrics import averages, count_correct
-from ..core.arguments import number, whole_number
-from .base import First, Method, ToTheEnd
-from ..networks.heads import head_name
 
 # %% ../../nbs/07_methods/10_dfr.ipynb #efe313e5
 def sparse_regression(
@@ -54,6 +45,9 @@ def _l1_penalty(regression: type) -> dict:
     penalty = inspect.signature(regression).parameters.get("penalty")
     before = penalty is not None and penalty.default == "l2"
     return dict(penalty="l1") if before else dict(l1_ratio=1)
+
+# %% ../../nbs/07_methods/10_dfr.ipynb #df000003
+from ..networks.heads import head_name
 
 # %% ../../nbs/07_methods/10_dfr.ipynb #d1361d54
 def as_head(
@@ -98,6 +92,12 @@ def put_head(
     with torch.no_grad():
         head.weight.copy_(torch.as_tensor(weight))
         head.bias.copy_(torch.as_tensor(bias))
+
+# %% ../../nbs/07_methods/10_dfr.ipynb #df000004
+from dataclasses import dataclass, replace
+
+from ..algorithm.groups import Groups, random_rank
+from ..algorithm.metrics import averages, count_correct
 
 # %% ../../nbs/07_methods/10_dfr.ipynb #ffac9bd3
 STRENGTHS = 1.0, 0.7, 0.3, 0.1, 0.07, 0.03, 0.01  # C, tried in this order
@@ -176,6 +176,11 @@ def judged(candidate: Candidate, weight, bias, held: Embedded, mean, scale) -> C
     group_mean = float(averages(counts)["group_mean"])
     return replace(candidate, worst_group=counts.worst_group, group_mean=group_mean)
 
+# %% ../../nbs/07_methods/10_dfr.ipynb #df000005
+from fastcore.basics import patch
+
+from .base import Method, ToTheEnd
+
 # %% ../../nbs/07_methods/10_dfr.ipynb #0193283d
 @dataclass
 class DFR(Method):
@@ -252,6 +257,9 @@ class DFRTrain(DFR):
     fits_validation = False
     on = "train"
 
+# %% ../../nbs/07_methods/10_dfr.ipynb #df000006
+from ..core.arguments import number, whole_number
+
 # %% ../../nbs/07_methods/10_dfr.ipynb #96e58414
 ALLOWED = dict(
     standardise=(True, False, "fitted"),
@@ -276,6 +284,12 @@ def check_dfr(dfr: DFR):
         if getattr(dfr, name) not in allowed:
             words = ", ".join(map(str, allowed[:-1]))
             raise ValueError(f"{name}={getattr(dfr, name)!r}; give {words} or {allowed[-1]}.")
+
+# %% ../../nbs/07_methods/10_dfr.ipynb #df000007
+import warnings
+
+from ..algorithm.groups import balanced_subset, group_names
+from .base import First
 
 # %% ../../nbs/07_methods/10_dfr.ipynb #1534da58
 @patch

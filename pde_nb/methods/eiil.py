@@ -14,11 +14,6 @@ from fastcore.basics import patch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from ..algorithm.groups import Groups, make_groups
-from ..core.arguments import number, whole_number
-from .base import Batch, CannotRun, class_ids, plain_first, shares_text
-from .group_dro import GroupDRO
-
 # %% ../../nbs/07_methods/09_eiil.ipynb #147937b0
 def scale_derivative(
     scores: Float[np.ndarray, "n classes"],  # before the softmax
@@ -54,6 +49,12 @@ def infer_environments(
         adam.step()
     first, d = (w.sigmoid() > 0.5).numpy(), d.numpy()
     return first if np.dot(first, d) >= np.dot(~first, d) else ~first
+
+# %% ../../nbs/07_methods/09_eiil.ipynb #ei000003
+from ..algorithm.groups import Groups, make_groups
+from ..core.arguments import number, whole_number
+from .base import Batch, CannotRun, class_ids, plain_first, shares_text
+from .group_dro import GroupDRO
 
 # %% ../../nbs/07_methods/09_eiil.ipynb #7f971581
 @dataclass

@@ -12,19 +12,7 @@ import numpy as np
 from fastcore.basics import patch
 from jaxtyping import Int
 
-from ..algorithm.groups import Groups
-from ..core.arguments import number, whole_number
-from pde_nb.methods.base import (
-    CannotRun,
-    First,
-    Method,
-    ToTheEndHeard,
-    epoch_rng,
-    mistakes,
-    plain_epochs,
-    plain_first,
-    shares_text,
-)
+from .base import CannotRun, Method, ToTheEndHeard, mistakes, plain_first, shares_text
 
 # %% ../../nbs/07_methods/07_jtt.ipynb #90c0311d
 @dataclass
@@ -71,6 +59,10 @@ class JTT(Method):
             raise CannotRun(no_mistakes(self, len(first.y)))
         n = f"{len(self.wrong):,} of {len(first.y):,}"
         return [f"the first stage gets {n} training examples wrong: {shares_text(self.groups, self.wrong)}"]
+
+# %% ../../nbs/07_methods/07_jtt.ipynb #jt000002
+from ..core.arguments import number, whole_number
+from .base import First, epoch_rng
 
 # %% ../../nbs/07_methods/07_jtt.ipynb #7a4c9ced
 @patch
@@ -134,6 +126,10 @@ def no_mistakes(jtt: JTT, n: int) -> str:
         "so there is nothing to show more often; "
         "give fewer first_epochs, a lower first_lr or more weight_decay."
     )
+
+# %% ../../nbs/07_methods/07_jtt.ipynb #jt000003
+from ..algorithm.groups import Groups
+from .base import plain_epochs
 
 # %% ../../nbs/07_methods/07_jtt.ipynb #4510889d
 FIRST = 4  # the first stage has so many times fewer epochs than the second

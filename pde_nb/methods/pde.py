@@ -12,22 +12,11 @@ import numpy as np
 from fastcore.basics import patch
 from jaxtyping import Int
 
-from ..algorithm.expansion import Schedule, expansion_plan
-from ..algorithm.expansion import ledger as plan_ledger
+from ..algorithm.expansion import Schedule
 from ..algorithm.groups import Groups
-from ..algorithm.pacing import Pace
-from ..core.arguments import did_you_mean, number, whole_number
 from ..core.style import COLOURS
-from .base import Method, check_attributes, epoch_rng
-from pde_nb.methods.schedules import (
-    FEWER,
-    AutoPacing,
-    FixedPacing,
-    changed_schedule,
-    default_schedule,
-    geometric_plan,
-    schedule_within,
-)
+from .base import Method
+from .schedules import default_schedule
 
 # %% ../../nbs/07_methods/06_pde.ipynb #8da82b55
 @dataclass
@@ -96,6 +85,12 @@ def finished(self: PDE, epoch: int) -> bool:
 def after_epoch(self: PDE, epoch: int, val_worst_group: float, best: bool) -> bool:
     return self.pacing.after_epoch(epoch, best)
 
+# %% ../../nbs/07_methods/06_pde.ipynb #pd000006
+from ..algorithm.expansion import expansion_plan
+from ..algorithm.pacing import Pace
+from ..core.arguments import whole_number
+from .schedules import AutoPacing, FixedPacing, geometric_plan
+
 # %% ../../nbs/07_methods/06_pde.ipynb #00af4380
 def auto_pacing(pde: PDE) -> AutoPacing:
     "The pacing of a method whose schedule sets itself."
@@ -142,6 +137,10 @@ def title_of(cls: PDE, description: dict) -> str:
     if "schedule" not in description:
         return cls.label
     return f"{cls.label}, schedule {'auto' if description.get('schedule') == 'auto' else 'fixed'}"
+
+# %% ../../nbs/07_methods/06_pde.ipynb #pd000007
+from ..core.arguments import did_you_mean, number
+from .base import check_attributes, epoch_rng
 
 # %% ../../nbs/07_methods/06_pde.ipynb #0bcabc70
 @patch
@@ -195,6 +194,9 @@ def unknown_schedule(self: PDE) -> str:
         text += "; `robust_fit` knows this word, for the data sets that have such a preset"
     return text + "."
 
+# %% ../../nbs/07_methods/06_pde.ipynb #pd000008
+from .schedules import changed_schedule
+
 # %% ../../nbs/07_methods/06_pde.ipynb #443a1fab
 SCHEDULE_FIELDS = tuple(f.name for f in fields(Schedule))
 
@@ -221,6 +223,9 @@ def changed(self: PDE, changes: dict, groups: Groups) -> PDE:
     base = default_schedule(groups) if new.schedule == "fixed" else new.schedule
     return replace(new, schedule=changed_schedule(base, groups, mine))
 
+# %% ../../nbs/07_methods/06_pde.ipynb #pd000009
+from .schedules import FEWER, schedule_within
+
 # %% ../../nbs/07_methods/06_pde.ipynb #687e9f75
 @patch(cls_method=True)
 def defaults(
@@ -242,6 +247,9 @@ def within(self: PDE, passes: float, groups: Groups, n_val: int = 0) -> PDE:
         return Method.within(self, passes, groups, n_val)
     shown = number("budget", passes, 0, above=True) * len(groups)
     return replace(self, schedule=schedule_within(groups, shown))
+
+# %% ../../nbs/07_methods/06_pde.ipynb #pd000010
+from ..algorithm.expansion import ledger as plan_ledger
 
 # %% ../../nbs/07_methods/06_pde.ipynb #06807f0b
 @patch

@@ -6,22 +6,18 @@
 __all__ = ['TEXT_MODELS', 'MINILM', 'MAX_TOKENS', 'TextClassifier', 'text_folder', 'text_model', 'fetch_config', 'token_limit']
 
 # %% ../../nbs/06_networks/05_text.ipynb #c5545b4b
-import importlib.util
-import inspect
-import json
 import os
-from collections.abc import Callable
-from contextlib import contextmanager
-from pathlib import Path
 
 import torch
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import nn
 
-from ..core.network import load_cached
-from .heads import BODY, head_name, random_stream
-from .vision import import_torchvision
-from .weights import first_few, warn_of_new_head
+from .weights import first_few
+
+# %% ../../nbs/06_networks/05_text.ipynb #8fc81074
+import inspect
+
+from jaxtyping import Float
+from torch import Tensor
 
 # %% ../../nbs/06_networks/05_text.ipynb #1023a8be
 class TextClassifier(nn.Module):
@@ -39,6 +35,15 @@ class TextClassifier(nn.Module):
 
     def forward(self, batch: dict[str, Tensor]) -> Float[Tensor, "n classes"]:
         return self.model(**{k: v for k, v in batch.items() if k in self._takes}).logits
+
+# %% ../../nbs/06_networks/05_text.ipynb #6b74d5de
+import importlib.util
+from collections.abc import Callable
+from contextlib import contextmanager
+from pathlib import Path
+
+from ..core.network import load_cached
+from .vision import import_torchvision
 
 # %% ../../nbs/06_networks/05_text.ipynb #31123e1b
 TEXT_MODELS = {
@@ -138,6 +143,12 @@ def _load(load: Callable, name):
     if folder is None:
         return _from_hub(load, name)
     return load(str(folder), local_files_only=True)
+
+# %% ../../nbs/06_networks/05_text.ipynb #edc0d9a2
+import json
+
+from .heads import BODY, head_name, random_stream
+from .weights import warn_of_new_head
 
 # %% ../../nbs/06_networks/05_text.ipynb #875f69d7
 def text_model(

@@ -7,40 +7,12 @@ __all__ = ['KINDS', 'PLURAL', 'ColumnReading', 'read_column', 'is_numbers', 'rea
            'ways', 'refuse_column', 'lost_cells', 'refuse_cells']
 
 # %% ../../nbs/05_sources/00_columns.ipynb #cl000004
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Float, Shaped
+from jaxtyping import Shaped
 
-from ..core.arguments import did_you_mean
-from pde_nb.core.cells import (
-    FEW,
-    LOOK_AT,
-    NO_VALUE,
-    SHOWN,
-    YES_OR_NO,
-    Cell,
-    Distinct,
-    Origin,
-    Written,
-    cells_at,
-    counted,
-    date_parts,
-    day_first,
-    days_of,
-    distinct,
-    how_written,
-    listed,
-    numeral,
-    recurring_words,
-    says_missing,
-    some,
-    votes,
-    written_numbers,
-)
-from ..core.statistics import far_rows
-from ..core.tables import Table
+from ..core.cells import Cell, counted
 
 # %% ../../nbs/05_sources/00_columns.ipynb #cl000007
 KINDS = {
@@ -74,6 +46,12 @@ class ColumnReading:
     low: float | None = None  # of numbers
     median: float | None = None
     high: float | None = None
+
+# %% ../../nbs/05_sources/00_columns.ipynb #76c131be
+from jaxtyping import Float
+
+from ..core.cells import SHOWN, cells_at
+from ..core.statistics import far_rows
 
 # %% ../../nbs/05_sources/00_columns.ipynb #cl000018
 def number_reading(name, values, gone, kind="number", **more) -> ColumnReading:
@@ -132,6 +110,28 @@ def why_identity(values, lost, low: float, high: float) -> str:
 # %% ../../nbs/05_sources/00_columns.ipynb #cl000019
 NEARLY_ALL = 0.99  # of the rows have one value: nearly a constant
 LEAST_ROWS = 20  # with fewer, whole numbers may all be different by chance
+
+# %% ../../nbs/05_sources/00_columns.ipynb #baca4b2f
+from dataclasses import replace
+from functools import partial
+
+from pde_nb.core.cells import (
+    FEW,
+    LOOK_AT,
+    YES_OR_NO,
+    Distinct,
+    Written,
+    date_parts,
+    day_first,
+    days_of,
+    how_written,
+    numeral,
+    recurring_words,
+    says_missing,
+    some,
+    votes,
+    written_numbers,
+)
 
 # %% ../../nbs/05_sources/00_columns.ipynb #cl000024
 OFTEN = 0.05  # share of cells from which on a way of writing is that of the column, not of a cell
@@ -281,6 +281,9 @@ def boolean_reading(name, found: Distinct, gone) -> ColumnReading:
         name, found.spread(values), gone, "boolean", n_bad=n_bad, bad=bad, examples=some(found.texts)
     )
 
+# %% ../../nbs/05_sources/00_columns.ipynb #eb53a97b
+from ..core.cells import distinct
+
 # %% ../../nbs/05_sources/00_columns.ipynb #cl000027
 def read_column(
     column,  # a pandas Series
@@ -355,6 +358,10 @@ def compact_dates(reading: ColumnReading) -> bool:
         return False
     return all(days_of(f"{value:.0f}", True) is not None for value in np.unique(values).tolist())
 
+# %% ../../nbs/05_sources/00_columns.ipynb #26f5293e
+from ..core.arguments import did_you_mean
+from ..core.tables import Table
+
 # %% ../../nbs/05_sources/00_columns.ipynb #cl000031
 _HEAD = ("column", "became", "missing", "min", "median", "max", "examples", "why")
 _ALIGN = "llrrrrll"
@@ -405,6 +412,9 @@ def check_kinds(
             raise ValueError(
                 f"--as {name}={kind}: there is no kind {kind!r}{hint}; kinds are {', '.join(KINDS)}."
             )
+
+# %% ../../nbs/05_sources/00_columns.ipynb #416cea4a
+from ..core.cells import NO_VALUE, Origin, listed
 
 # %% ../../nbs/05_sources/00_columns.ipynb #tb000003
 def ways(name, *kinds: str, fill: bool = False, first: str = "") -> str:

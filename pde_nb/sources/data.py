@@ -7,25 +7,20 @@ __all__ = ['SPLITS', 'Data', 'make_data', 'split_code', 'split_codes', 'from_arr
 
 # %% ../../nbs/05_sources/02_data.ipynb #112b89fa
 import warnings
-from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
+
+from ..algorithm.groups import Groups, Overlap
+from ..core.arguments import did_you_mean
+
+# %% ../../nbs/05_sources/02_data.ipynb #e290ab97
+from dataclasses import dataclass
+from functools import cached_property
+
 from jaxtyping import Int, Int8, Shaped
 
-from pde_nb.algorithm.groups import (
-    Groups,
-    Overlap,
-    as_column,
-    group_names,
-    make_groups,
-    overlapping_groups,
-    random_rank,
-)
-from ..core.arguments import did_you_mean
-from ..core.statistics import far_columns
 from ..core.tables import Table
-from .examples import Arrays, Columns, Pictures, Texts, fingerprint, make_arrays
+from .examples import Arrays, Columns, Pictures, Texts, fingerprint
 
 # %% ../../nbs/05_sources/02_data.ipynb #c484aca6
 SPLITS = ("train", "val", "test")
@@ -89,6 +84,11 @@ def _groups_bytes(groups):
     if isinstance(groups, Overlap):
         return np.packbits(groups.member).tobytes()
     return groups.digest.encode()
+
+# %% ../../nbs/05_sources/02_data.ipynb #8edb5047
+from dataclasses import field
+
+from ..algorithm.groups import as_column, make_groups, overlapping_groups
 
 # %% ../../nbs/05_sources/02_data.ipynb #94743933
 @dataclass(frozen=True)
@@ -327,6 +327,9 @@ def split_codes(split) -> Int8[np.ndarray, " n"]:
     values, at = np.unique(as_column(split, "split"), return_inverse=True)
     return np.array([split_code(value) for value in values.tolist()], np.int8)[at]
 
+# %% ../../nbs/05_sources/02_data.ipynb #dc4600ff
+from ..algorithm.groups import random_rank
+
 # %% ../../nbs/05_sources/02_data.ipynb #44e02b69
 def divide_groups(groups: Groups, shares, seed: int) -> Int8[np.ndarray, " n"]:
     "A random position in `shares` for each example, every group divided alike."
@@ -408,6 +411,9 @@ def _note_empty_groups(groups, splits, split, absent_too, remarks):
     if absent_too and absent.any():
         remarks.add(f"there is no example at all of {_some_names(names, absent)}", warn=not crossed)
 
+# %% ../../nbs/05_sources/02_data.ipynb #5748a689
+from ..algorithm.groups import group_names
+
 # %% ../../nbs/05_sources/02_data.ipynb #1acf7a33
 def split_counts(groups: Groups | Overlap, split) -> Int[np.ndarray, "splits groups"]:
     "Examples of each group in train, val and test."
@@ -473,6 +479,10 @@ def _training_line(data) -> list[str]:
 
 def _number_text(n) -> str:
     return n if isinstance(n, str) else f"{n:,}"
+
+# %% ../../nbs/05_sources/02_data.ipynb #d5e22139
+from ..core.statistics import far_columns
+from .examples import make_arrays
 
 # %% ../../nbs/05_sources/02_data.ipynb #268577c5
 def from_arrays(

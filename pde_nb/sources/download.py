@@ -6,28 +6,9 @@
 __all__ = ['DISK_FULL', 'DISK_ERRORS', 'MirrorError', 'Patience', 'plain_text', 'page_title', 'forget', 'size_text', 'download',
            'disk_error']
 
-# %% ../../nbs/05_sources/09_download.ipynb #60929b35
-import errno
-import hashlib
-import json
-import re
-import shutil
-import socket
-import ssl
-import threading
+# %% ../../nbs/05_sources/09_download.ipynb #203c7c36
 import time
-import urllib.error
-import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from pathlib import Path
-from urllib.parse import urlsplit
-
-from tqdm.auto import tqdm
-
-from ..core.files import write_json
 
 # %% ../../nbs/05_sources/09_download.ipynb #63828cad
 class MirrorError(ValueError):
@@ -56,6 +37,14 @@ class Patience:
         for name, value in vars(self).items():
             if not value > 0:
                 raise ValueError(f"{name}={value}; give more than 0.")
+
+# %% ../../nbs/05_sources/09_download.ipynb #7755642c
+import socket
+import ssl
+import threading
+import urllib.error
+import urllib.request
+from http.client import HTTPConnection, HTTPSConnection
 
 # %% ../../nbs/05_sources/09_download.ipynb #55e9f3ba
 class _Watch:
@@ -119,6 +108,12 @@ def _opener(watch):
             return super().redirect_request(request, fp, *rest)
 
     return urllib.request.build_opener(Plain, Secure, Redirects)
+
+# %% ../../nbs/05_sources/09_download.ipynb #2da5741b
+import re
+from contextlib import contextmanager
+from http.client import HTTPException
+from urllib.parse import urlsplit
 
 # %% ../../nbs/05_sources/09_download.ipynb #0a2335dc
 REFUSALS = {
@@ -194,6 +189,15 @@ def page_title(
         return None
     title = re.search(r"<title[^>]*>(.*?)</title", text, re.S | re.I)
     return plain_text(title[1]) if title else ""
+
+# %% ../../nbs/05_sources/09_download.ipynb #c9325963
+import json
+import shutil
+from pathlib import Path
+
+from tqdm.auto import tqdm
+
+from ..core.files import write_json
 
 # %% ../../nbs/05_sources/09_download.ipynb #1abb8c68
 def _progress_of(part, url) -> dict:
@@ -326,6 +330,11 @@ def size_text(n: int) -> str:
         if n >= by:
             return f"{n / by:.3g} {unit}"
     return f"{n} bytes"
+
+# %% ../../nbs/05_sources/09_download.ipynb #eb38de9c
+import errno
+import hashlib
+from collections.abc import Callable, Iterator
 
 # %% ../../nbs/05_sources/09_download.ipynb #e41b4dd3
 def download(

@@ -8,23 +8,18 @@ __all__ = ['BLOCK', 'fingerprint', 'string_array', 'file_sizes', 'Pictures', 'fi
            'example_table']
 
 # %% ../../nbs/05_sources/01_examples.ipynb #290ccdf4
-import gzip
-import hashlib
 import os
-import posixpath
-import sys
-import zlib
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
-from importlib import import_module
-from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
-from jaxtyping import Int, Shaped
 
-from ..core.arguments import did_you_mean
+# %% ../../nbs/05_sources/01_examples.ipynb #14a048e6
+import hashlib
+import posixpath
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from jaxtyping import Int, Shaped
 
 # %% ../../nbs/05_sources/01_examples.ipynb #70ebe22e
 def fingerprint(*parts: bytes) -> str:
@@ -175,6 +170,9 @@ class Columns:
             parts += [name.encode(), values.dtype.str.encode(), np.ascontiguousarray(values).tobytes()]
         return fingerprint(*parts)
 
+# %% ../../nbs/05_sources/01_examples.ipynb #078525ed
+from collections.abc import Iterator
+
 # %% ../../nbs/05_sources/01_examples.ipynb #52e5f735
 BLOCK = 4096  # rows of an array that are looked at together
 
@@ -252,6 +250,10 @@ def _check_finite(x):
                 "drop those rows or fill them in."
             )
 
+# %% ../../nbs/05_sources/01_examples.ipynb #31937ac9
+from importlib import import_module
+from importlib.util import find_spec
+
 # %% ../../nbs/05_sources/01_examples.ipynb #8a01df08
 def need(
     package: str,  # the name by which it is imported and installed
@@ -276,6 +278,13 @@ def check_installed(
             f"checking a data set needs {', '.join(missing)}, not installed here; "
             "pip install 'pde_nb[train]' brings all that is needed."
         )
+
+# %% ../../nbs/05_sources/01_examples.ipynb #fa5f6ae4
+import gzip
+import sys
+import zlib
+
+from ..core.arguments import did_you_mean
 
 # %% ../../nbs/05_sources/01_examples.ipynb #df3ef1a2
 def check_table_file(path: Path):

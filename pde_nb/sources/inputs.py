@@ -7,29 +7,25 @@ __all__ = ['load_tokenizer', 'make_source']
 
 # %% ../../nbs/05_sources/08_inputs.ipynb #fa80abd9
 import os
-import zlib
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
-from torch import Tensor
-from tqdm import tqdm
 
-from ..core.arguments import whole_number
-from ..core.network import NoNetwork, load_cached
+from .picture_cache import CACHE_VERSION
+
+# %% ../../nbs/05_sources/08_inputs.ipynb #6f9a51c4
+from jaxtyping import Float
+from torch import Tensor
+
 from pde_nb.sources.batches import (
     DeviceArray,
-    PixelSource,
     Source,
     check_device,
     check_finite,
     check_rows,
     settings_digest,
 )
-from .data import Data
-from .picture_cache import CACHE_VERSION, decode_all
 
 # %% ../../nbs/05_sources/08_inputs.ipynb #6743cba0
 MAX_CATEGORIES = 1000  # of one column
@@ -194,6 +190,15 @@ def load_tokenizer(tokenizer):
         )
     return tokenizer
 
+# %% ../../nbs/05_sources/08_inputs.ipynb #336c0e7f
+import zlib
+from dataclasses import dataclass
+
+from jaxtyping import Int
+from tqdm import tqdm
+
+from ..core.network import NoNetwork, load_cached
+
 # %% ../../nbs/05_sources/08_inputs.ipynb #fe838522
 HOW_TO_SAVE = (
     "where there is a network, AutoTokenizer.from_pretrained(name).save_pretrained(folder) saves one; "
@@ -346,6 +351,12 @@ class TokenSource(Source):
             arrays["token_type_ids"] = np.zeros(real.shape, np.int64)
             arrays["token_type_ids"][real] = self._tokens.types[flat]
         return arrays
+
+# %% ../../nbs/05_sources/08_inputs.ipynb #7749747c
+from ..core.arguments import whole_number
+from .batches import PixelSource
+from .data import Data
+from .picture_cache import decode_all
 
 # %% ../../nbs/05_sources/08_inputs.ipynb #b111c755
 def _check_settings(inputs, files, pictures, texts):

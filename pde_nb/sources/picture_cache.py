@@ -6,25 +6,17 @@
 __all__ = ['CACHE_VERSION', 'BLOCK', 'cache_folder', 'PictureCache', 'CachedPixels', 'BlockCheck', 'decode_all']
 
 # %% ../../nbs/05_sources/06_picture_cache.ipynb #219e6397
-import hashlib
-import json
 import os
-import shutil
 import warnings
-import zlib
-from concurrent.futures import ThreadPoolExecutor
-from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 from fastcore.basics import patch
-from filelock import FileLock, Timeout
-from jaxtyping import UInt8
-from tqdm import tqdm
+
+# %% ../../nbs/05_sources/06_picture_cache.ipynb #5565dee6
+import hashlib
 
 from ..core.arguments import whole_number
-from .decoding import read_picture
-from .examples import Pictures
 
 # %% ../../nbs/05_sources/06_picture_cache.ipynb #f8430a6c
 CACHE_VERSION = 1  # raise it when decoding changes
@@ -96,6 +88,10 @@ def fingerprints(self: PictureCache) -> list[str]:
         )
     return prints
 
+# %% ../../nbs/05_sources/06_picture_cache.ipynb #2cc4f1d8
+import json
+import zlib
+
 # %% ../../nbs/05_sources/06_picture_cache.ipynb #0cf70d01
 META = ("version", "fingerprints", "checksums", "checked")  # what the JSON file must have
 
@@ -154,6 +150,15 @@ def fault(
             return f"damaged (block {i}: pictures {rows.start} to {rows.stop - 1})"
     _write_meta(self.meta, dict(meta, checked=as_now), must=False)
     return ""
+
+# %% ../../nbs/05_sources/06_picture_cache.ipynb #96a4296b
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from io import BytesIO
+
+from tqdm import tqdm
+
+from .decoding import read_picture
 
 # %% ../../nbs/05_sources/06_picture_cache.ipynb #08252413
 def _thread_count(workers):
@@ -310,6 +315,10 @@ def build(
             f"{ELSEWHERE[0].upper() + ELSEWHERE[1:]}."
         ) from e
 
+# %% ../../nbs/05_sources/06_picture_cache.ipynb #4a29c5c3
+from filelock import FileLock, Timeout
+from jaxtyping import UInt8
+
 # %% ../../nbs/05_sources/06_picture_cache.ipynb #e60cc0d5
 @patch
 def read(
@@ -422,6 +431,9 @@ def _write_block(cache, rows, pixels):
     except OSError:
         return False
     return True
+
+# %% ../../nbs/05_sources/06_picture_cache.ipynb #44876f65
+from .examples import Pictures
 
 # %% ../../nbs/05_sources/06_picture_cache.ipynb #4b671c7f
 def decode_all(

@@ -7,39 +7,21 @@ __all__ = ['LEVELS', 'Finding', 'Examination', 'examination_text', 'examine', 'c
 
 # %% ../../nbs/05_sources/11_published_check.ipynb #b10b6a5b
 import os
-import warnings
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from itertools import permutations
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Int
-from tqdm.auto import tqdm
 
 from ..core.arguments import did_you_mean
+from .data import SPLITS
+from .published import ALLOWED, PUBLISHED
+
+# %% ../../nbs/05_sources/11_published_check.ipynb #b165abd8
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from jaxtyping import Int
+
 from ..core.tables import Table
-from .data import SPLITS, split_codes
-from .examples import check_installed, file_sizes, find_pictures, read_table
-from pde_nb.sources.published import (
-    ALLOWED,
-    CUT,
-    FOLDERS,
-    IDENTITIES,
-    PUBLISHED,
-    READERS,
-    TABLES,
-    celeba_pictures,
-    celeba_split,
-    check_columns,
-    count_cells,
-    find_set,
-    mislabelled_rows,
-    read_celeba_table,
-    species,
-    unknown_values,
-)
 
 # %% ../../nbs/05_sources/11_published_check.ipynb #147b6072
 LEVELS = ("error", "warning", "note")
@@ -130,6 +112,9 @@ class _Findings:
     def ordered(self) -> tuple[Finding, ...]:
         return tuple(sorted(self.found, key=lambda finding: LEVELS.index(finding.level)))
 
+# %% ../../nbs/05_sources/11_published_check.ipynb #bdd86b9a
+from .published import TABLES
+
 # %% ../../nbs/05_sources/11_published_check.ipynb #a2e15e53
 def examine(
     name: str,  # 'waterbirds', 'celebA' or 'civilcomments'
@@ -172,6 +157,20 @@ def check_set_name(name: str):
 def has_tables(name: str, folder: Path) -> bool:
     "Whether a folder has one of the tables of a set."
     return any((folder / table).exists() for forms in TABLES[name] for table in forms)
+
+# %% ../../nbs/05_sources/11_published_check.ipynb #edd32abe
+from .data import split_codes
+from .examples import read_table
+from pde_nb.sources.published import (
+    CUT,
+    FOLDERS,
+    IDENTITIES,
+    celeba_pictures,
+    celeba_split,
+    check_columns,
+    find_set,
+    read_celeba_table,
+)
 
 # %% ../../nbs/05_sources/11_published_check.ipynb #a20adfc9
 def _find_folder(name, root, findings) -> Path | None:
@@ -292,6 +291,12 @@ def _civilcomments_rows(folder, findings) -> _Rows | None:
 
 _ROWS = {"waterbirds": _waterbirds_rows, "celebA": _celeba_rows, "civilcomments": _civilcomments_rows}
 
+# %% ../../nbs/05_sources/11_published_check.ipynb #d13fd0a0
+import warnings
+from itertools import permutations
+
+from .published import READERS, count_cells, unknown_values
+
 # %% ../../nbs/05_sources/11_published_check.ipynb #cd5f07cf
 _TURNS = {
     "": (0, 1, 2, 3),
@@ -388,6 +393,13 @@ def _check_reader(name, folder, rows: _Rows, findings):
         warnings.simplefilter("ignore")  # they are among the findings
         findings.attempt(READERS[name], folder, **options)
 
+# %% ../../nbs/05_sources/11_published_check.ipynb #755a0532
+from concurrent.futures import ThreadPoolExecutor
+
+from tqdm.auto import tqdm
+
+from .examples import check_installed, file_sizes, find_pictures
+
 # %% ../../nbs/05_sources/11_published_check.ipynb #01680b30
 SAMPLE = 200  # pictures that are opened, unless all are
 
@@ -438,6 +450,9 @@ def _decoding_faults(folder, names, progress) -> list[str]:
     with warnings.catch_warnings(), ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
         warnings.simplefilter("ignore")  # of animations
         return [message for message in tqdm(pool.map(fault, names), **bar) if message]
+
+# %% ../../nbs/05_sources/11_published_check.ipynb #93d6d657
+from .published import mislabelled_rows, species
 
 # %% ../../nbs/05_sources/11_published_check.ipynb #d9e39428
 def _note_noise(name, rows: _Rows, findings):

@@ -6,26 +6,14 @@
 __all__ = ['BOUND', 'LAYOUTS', 'Part', 'Layout', 'layout_of', 'where', 'Unavailable', 'fetch']
 
 # %% ../../nbs/05_sources/12_published_fetch.ipynb #bdb3f2f6
-import hashlib
 import os
-import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
-from ..core.files import writable_folder
-from .archives import unpack
-from .data import SPLITS
-from .download import MirrorError, Patience, download, forget, size_text
-from .examples import check_installed
-from .published import FOLDERS, IDENTITIES, PUBLISHED, TABLES
-from pde_nb.sources.published_check import (
-    check_set_name,
-    examination_text,
-    examine,
-    has_tables,
-)
+# %% ../../nbs/05_sources/12_published_fetch.ipynb #7699caf3
+from dataclasses import dataclass
+
+from .published import FOLDERS, IDENTITIES, PUBLISHED
+from .published_check import check_set_name
 
 # %% ../../nbs/05_sources/12_published_fetch.ipynb #31681f93
 @dataclass(frozen=True)
@@ -162,6 +150,11 @@ def layout_of(name: str) -> Layout:
     check_set_name(name)
     return LAYOUTS[name]
 
+# %% ../../nbs/05_sources/12_published_fetch.ipynb #e69844f1
+from .data import SPLITS
+from .download import size_text
+from .published import TABLES
+
 # %% ../../nbs/05_sources/12_published_fetch.ipynb #ccfdd405
 def where(name: str, root=".") -> str:
     "Where a set is looked for, what must be there, and where it comes from; as text."
@@ -209,6 +202,14 @@ def by_hand(name: str, root) -> list[str]:
 # %% ../../nbs/05_sources/12_published_fetch.ipynb #52fa7a5e
 class Unavailable(ValueError):
     "No mirror could give the set."
+
+# %% ../../nbs/05_sources/12_published_fetch.ipynb #88096d8b
+import shutil
+from collections.abc import Callable
+
+from ..core.files import writable_folder
+from .download import Patience, download
+from .examples import check_installed
 
 # %% ../../nbs/05_sources/12_published_fetch.ipynb #5ce82d18
 def fetch(
@@ -281,6 +282,9 @@ def _check_room(layout, root, to_download):
             f"and {str(root)!r} has {size_text(free)} left; make room, or name a folder on another disk."
         )
 
+# %% ../../nbs/05_sources/12_published_fetch.ipynb #6d9fe973
+from .published_check import examination_text, examine, has_tables
+
 # %% ../../nbs/05_sources/12_published_fetch.ipynb #870664ba
 def _find_old(name, root, take_over) -> tuple[Path | None, Path | None]:
     "The folder of a good set, and the folder that has to be moved aside; None for what is not there."
@@ -333,6 +337,14 @@ def _move(new, place, old) -> Path | None:
             os.replace(aside, old)
         raise
     return aside
+
+# %% ../../nbs/05_sources/12_published_fetch.ipynb #486bb96c
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from .archives import unpack
+from .download import MirrorError, forget
 
 # %% ../../nbs/05_sources/12_published_fetch.ipynb #17240456
 @contextmanager

@@ -8,7 +8,6 @@ __all__ = ['FirstStage', 'given_run', 'save_learned', 'load_learned', 'hand_over
 # %% ../../nbs/08_training/11_first_stage.ipynb #5c9f855e
 import hashlib
 import json
-import time
 from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -17,12 +16,9 @@ import numpy as np
 import torch
 
 from ..core.seals import file_digest
-from ..methods.base import First, describe
-from ..networks.heads import embeddings
-from .checkpoints import load_state, save_state
-from .folder import add_file, fingerprint, read_config, run_file
-from .record import FirstStageRecord, RunRecord
-from .run import Run, outputs
+from ..methods.base import describe
+from .folder import read_config, run_file
+from .run import Run
 
 # %% ../../nbs/08_training/11_first_stage.ipynb #1a55dd75
 @dataclass(frozen=True)
@@ -63,6 +59,16 @@ def given_run(stage: FirstStage) -> dict:
             )
     weights = file_digest(run_file(stage.given, "model.safetensors"))[:16]
     return dict(method=there["method"], seed=there["seed"], weights=weights)
+
+# %% ../../nbs/08_training/11_first_stage.ipynb #578bd114
+import time
+
+from ..methods.base import First
+from ..networks.heads import embeddings
+from .checkpoints import load_state, save_state
+from .folder import add_file, fingerprint
+from .record import FirstStageRecord, RunRecord
+from .run import outputs
 
 # %% ../../nbs/08_training/11_first_stage.ipynb #827f41f9
 def network_outputs(run: Run, rows: np.ndarray, forward) -> np.ndarray:

@@ -16,25 +16,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from ..algorithm.groups import Overlap, group_names
-from ..algorithm.metrics import GroupCounts
-from ..core.arguments import number
-from ..core.statistics import detectable_difference
-from ..methods.base import Method
 from ..sources.data import SPLITS, Data
-from .first_stage import FirstStage, given_run, hand_over, load_learned, save_learned
-from pde_nb.training.folder import (
-    Keeper,
-    check_files,
-    claim,
-    load_finished,
-    read_config,
-    save_ledger,
-    save_model,
-    save_split,
-)
-from .loop import train
-from .record import FirstStageRecord, RunRecord, conclude, count_split, save_record
+from .record import RunRecord
 from .run import Run
 from .spec import RunSpec, build, built_config, decide
 
@@ -78,6 +61,10 @@ def robust_fit(
     spec = decide(data, model, method, **options, seed=seed, device=device, **changes)
     keep = dict(out=out, restart=restart, checkpoint_every=checkpoint_every, bar=bar, opened=opened)
     return fit_spec(spec, data, **keep, began=began, first=first, first_in=first_in)
+
+# %% ../../nbs/08_training/12_fit.ipynb #fit00006
+from ..core.arguments import number
+from .first_stage import FirstStage, given_run
 
 # %% ../../nbs/08_training/12_fit.ipynb #462c3ecd
 def fit_spec(
@@ -124,6 +111,21 @@ def run_notes(run: Run, data: Data, heard: list) -> list[str]:
     few = validation_note(data)
     notes = [*data.notes, *([few] if few else []), *getattr(run.source, "notes", ()), *said]
     return list(dict.fromkeys(notes))
+
+# %% ../../nbs/08_training/12_fit.ipynb #fit00007
+from .first_stage import hand_over, load_learned, save_learned
+from pde_nb.training.folder import (
+    Keeper,
+    check_files,
+    claim,
+    load_finished,
+    read_config,
+    save_ledger,
+    save_model,
+    save_split,
+)
+from .loop import train
+from .record import FirstStageRecord, conclude, save_record
 
 # %% ../../nbs/08_training/12_fit.ipynb #5c2e322e
 @dataclass(frozen=True, eq=False)
@@ -196,6 +198,10 @@ def check_heard(one: Run, folder: Path):
     else:
         one.method.predicted = None
 
+# %% ../../nbs/08_training/12_fit.ipynb #fit00009
+from ..algorithm.groups import Overlap, group_names
+from ..core.statistics import detectable_difference
+
 # %% ../../nbs/08_training/12_fit.ipynb #8d953af9
 COARSE = 0.25  # a difference in accuracy that every group should be able to show
 FINE = 0.05  # one that is wished for
@@ -239,6 +245,11 @@ def scarce_text(name: str, n: int) -> str:
         return f"{name} (none)"
     points = 100 * min(1, shown_difference(n))
     return f"{name} ({n}, which show a difference of {points:.0f} points or more)"
+
+# %% ../../nbs/08_training/12_fit.ipynb #fit00011
+from ..algorithm.metrics import GroupCounts
+from ..methods.base import Method
+from .record import count_split
 
 # %% ../../nbs/08_training/12_fit.ipynb #ac5b1680
 def reopened(folder, data: Data, model=None, device=None, inputs: dict | None = None) -> Run:

@@ -8,12 +8,6 @@ __all__ = ['PARTS', 'SEALED_FILES', 'RUN_FILES', 'START_ANEW', 'REMEDY', 'hold',
            'save_split', 'save_ledger', 'unfinished', 'read_config']
 
 # %% ../../nbs/08_training/03_folder.ipynb #43328d64
-import csv
-import hashlib
-import json
-import signal
-import threading
-import time
 import warnings
 from pathlib import Path
 
@@ -21,17 +15,6 @@ import numpy as np
 import torch
 from filelock import FileLock, Timeout
 from torch import nn
-
-from ..algorithm.groups import group_names
-from ..core.arguments import lookup, number
-from ..core.files import sweep, writable_folder, write_whole
-from ..core.run_format import CONFIG, RECORD
-from ..core.schema import read_checked, write_checked
-from ..core.seals import check_file, file_digest, seal_files
-from ..core.tables import disarm
-from ..networks.weights import read_weights
-from ..sources.data import SPLITS, Data
-from .checkpoints import load_state, save_state, write_bytes
 
 # %% ../../nbs/08_training/03_folder.ipynb #8af761a5
 def hold(folder) -> FileLock:
@@ -53,6 +36,15 @@ def hold(folder) -> FileLock:
             "take care that no two runs write there."
         )
     return lock
+
+# %% ../../nbs/08_training/03_folder.ipynb #da6b9682
+import signal
+import threading
+import time
+
+from ..core.arguments import number
+from ..core.files import sweep, writable_folder
+from .checkpoints import load_state, save_state
 
 # %% ../../nbs/08_training/03_folder.ipynb #1be0eac3
 class Keeper:
@@ -153,6 +145,12 @@ def flat(d: dict, prefix: str = "") -> dict:
             level[f"{prefix}{name}"] = value
     return level
 
+# %% ../../nbs/08_training/03_folder.ipynb #17b6927e
+import json
+
+from ..core.run_format import CONFIG
+from ..core.schema import read_checked, write_checked
+
 # %% ../../nbs/08_training/03_folder.ipynb #f073d8ca
 def claim(folder: Path, config: dict, restart: bool = False):
     "Make the folder this run's own. Raises `ValueError` when another run's config is there."
@@ -186,6 +184,11 @@ def config_differences(old: dict, new: dict) -> list[str]:
         for name in names
         if old.get(name) != new.get(name)
     ]
+
+# %% ../../nbs/08_training/03_folder.ipynb #829acefb
+from ..core.arguments import lookup
+from ..core.run_format import RECORD
+from ..core.seals import check_file, file_digest, seal_files
 
 # %% ../../nbs/08_training/03_folder.ipynb #fd000004
 def write_record_of(folder, content: dict):
@@ -239,6 +242,17 @@ def check_files(folder):
     for name in files:
         if (Path(folder) / name).exists():
             check_file(folder, name, files, REMEDY)
+
+# %% ../../nbs/08_training/03_folder.ipynb #666d5b33
+import csv
+import hashlib
+
+from ..algorithm.groups import group_names
+from ..core.files import write_whole
+from ..core.tables import disarm
+from ..networks.weights import read_weights
+from ..sources.data import SPLITS, Data
+from .checkpoints import write_bytes
 
 # %% ../../nbs/08_training/03_folder.ipynb #fafefbd9
 def fingerprint(model: nn.Module) -> str:

@@ -6,24 +6,17 @@
 __all__ = ['Run', 'NotFinite', 'outputs', 'predict']
 
 # %% ../../nbs/08_training/05_run.ipynb #9f232b62
-import hashlib
-import json
-from contextlib import nullcontext
-from copy import deepcopy
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 from fastcore.basics import patch
 from torch import nn
 
-from ..methods.base import Batch, Method, describe, epoch_rng
-from ..networks.device import FullBatch, Watch, has_bf16
-from ..sources.batches import Source, batches
+from ..methods.base import Method
+from ..sources.batches import Source
 from ..sources.data import Data
-from .checkpoints import random_state
-from .selection import Evaluation, evaluate
-from .settings import Settings, keep_memory, make_optimiser
+from .settings import Settings, keep_memory
 
 # %% ../../nbs/08_training/05_run.ipynb #ec8670b3
 @dataclass(eq=False)
@@ -130,6 +123,10 @@ def check_run(run):
             "it stops; leave patience out, and give rounds or epochs to make that sooner."
         )
 
+# %% ../../nbs/08_training/05_run.ipynb #06376448
+from ..networks.device import FullBatch, Watch, has_bf16
+from .settings import make_optimiser
+
 # %% ../../nbs/08_training/05_run.ipynb #f31638f3
 @patch
 def place_networks(self: Run):
@@ -175,6 +172,12 @@ def set_pace(self: Run, later: bool):
             f"bf16=True: {torch.cuda.get_device_name(self.device)} has no bfloat16 arithmetic, "
             "so this run computes in float32"
         )
+
+# %% ../../nbs/08_training/05_run.ipynb #37a3832b
+from contextlib import nullcontext
+
+from ..methods.base import Batch, epoch_rng
+from ..sources.batches import batches
 
 # %% ../../nbs/08_training/05_run.ipynb #03fb0bf7
 class NotFinite(ArithmeticError):
@@ -271,6 +274,11 @@ def check_finite(self: Run):
         raise NotFinite(
             f"loss or gradient not finite at epoch {self.epoch}, step {step}, learning rate {lr:g}"
         )
+
+# %% ../../nbs/08_training/05_run.ipynb #4ea5ee32
+from copy import deepcopy
+
+from .selection import Evaluation, evaluate
 
 # %% ../../nbs/08_training/05_run.ipynb #6c0da685
 @patch
@@ -400,6 +408,14 @@ def predict(
     "Predicted classes, in evaluation mode; the mode of the model is left as it was."
     out = outputs(model, source, rows, batch, autocast, lambda x: model(x).argmax(1))
     return torch.cat(out).cpu().numpy() if out else np.zeros(0, np.int64)
+
+# %% ../../nbs/08_training/05_run.ipynb #1a0439bc
+import hashlib
+import json
+from dataclasses import asdict, fields
+
+from ..methods.base import describe
+from .checkpoints import random_state
 
 # %% ../../nbs/08_training/05_run.ipynb #41d9fa6d
 @patch

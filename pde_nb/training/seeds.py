@@ -14,8 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..core.arguments import whole_number
-from ..core.statistics import summary
-from ..core.tables import DASH, Table, interval_text, percent, spread_text
 from ..sources.data import Data
 from .fit import Fit, fit_spec
 from .folder import Keeper, claim
@@ -101,6 +99,10 @@ def runs_at_once(spec: RunSpec, together: int | None) -> int:
     if together is None:
         together = 1 if spec.device == "cpu" else 4
     return whole_number("together", together, 1)
+
+# %% ../../nbs/08_training/13_seeds.ipynb #se000006
+from ..core.statistics import summary
+from ..core.tables import DASH, Table, interval_text, percent, spread_text
 
 # %% ../../nbs/08_training/13_seeds.ipynb #13492679
 FIGURES = {"worst_group": "worst group", "adjusted_average": "adjusted average", "average": "average"}

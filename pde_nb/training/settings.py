@@ -6,14 +6,9 @@
 __all__ = ['UNDECAYED', 'Settings', 'make_optimiser', 'keep_memory']
 
 # %% ../../nbs/08_training/04_settings.ipynb #74926d60
-import ctypes
 from dataclasses import dataclass
 
-import torch
-from torch import nn
-
 from ..core.arguments import did_you_mean, number, whole_number
-from ..networks.models import no_decay
 
 # %% ../../nbs/08_training/04_settings.ipynb #dd1a3cc6
 @dataclass(frozen=True)
@@ -91,6 +86,12 @@ def _checked_numbers(settings):
         raise ValueError(f"momentum={checked['momentum']}; give a number below 1.")
     return checked
 
+# %% ../../nbs/08_training/04_settings.ipynb #set00002
+import torch
+from torch import nn
+
+from ..networks.models import no_decay
+
 # %% ../../nbs/08_training/04_settings.ipynb #2ffe30a2
 def make_optimiser(
     model: nn.Module,
@@ -139,6 +140,9 @@ class RawEpsAdamW(torch.optim.AdamW):
             correction = 1 - group["betas"][1] ** group["n_steps"]
             group["eps"] = group["raw_eps"] / correction**0.5
         return super().step(closure)
+
+# %% ../../nbs/08_training/04_settings.ipynb #set00003
+import ctypes
 
 # %% ../../nbs/08_training/04_settings.ipynb #a0909edb
 def keep_memory() -> bool:

@@ -6,37 +6,18 @@
 __all__ = ['RunSpec', 'decide', 'build', 'built_config']
 
 # %% ../../nbs/08_training/10_spec.ipynb #6f908764
-import inspect
 import json
-import warnings
-from copy import copy
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
 from torch import nn
 
-from ..algorithm.expansion import Schedule
-from ..algorithm.groups import make_groups
-from ..core.arguments import did_you_mean, lookup, whole_number
+from ..core.arguments import did_you_mean
 from ..methods.base import Method, describe
-from ..methods.registry import find_method, method_names
-from pde_nb.networks.models import (
-    SMALL,
-    check_output,
-    default_model,
-    fetch_weights,
-    input_settings,
-    make_model,
-    model_names,
-)
+from ..networks.models import SMALL, input_settings
 from ..networks.weights import SUFFIXES
-from ..sources.batches import Source
-from ..sources.data import Data
 from ..sources.inputs import make_source
-from .folder import fingerprint
-from .presets import DEFAULTS, PRESETS, VARIANTS, Preset, preset_for
-from .run import Run
 from .settings import Settings
 
 # %% ../../nbs/08_training/10_spec.ipynb #498890d7
@@ -101,6 +82,20 @@ def weights_title(model, weights):
     if weights is None or (weights == "pretrained" and model in SMALL):
         return "none"
     return Path(weights).name
+
+# %% ../../nbs/08_training/10_spec.ipynb #45e87cf6
+import inspect
+import warnings
+from copy import copy
+from dataclasses import fields, replace
+
+from ..algorithm.expansion import Schedule
+from ..algorithm.groups import make_groups
+from ..core.arguments import lookup, whole_number
+from ..methods.registry import find_method, method_names
+from ..networks.models import default_model, model_names
+from ..sources.data import Data
+from .presets import DEFAULTS, PRESETS, VARIANTS, Preset, preset_for
 
 # %% ../../nbs/08_training/10_spec.ipynb #a758972e
 def decide(
@@ -284,6 +279,12 @@ def regrouped(data: Data, by: tuple[str, ...] | None) -> Data:
     columns = [lookup(name, data.attributes, "attribute") for name in by]
     label = data.train_groups.variables[0]
     return replace(data, train_groups=make_groups(data.y, *columns, names=(label, *by)))
+
+# %% ../../nbs/08_training/10_spec.ipynb #0ace5b2f
+from ..networks.models import check_output, fetch_weights, make_model
+from ..sources.batches import Source
+from .folder import fingerprint
+from .run import Run
 
 # %% ../../nbs/08_training/10_spec.ipynb #bf324e8e
 def build(spec: RunSpec, data: Data, bar: bool = True) -> Run:
