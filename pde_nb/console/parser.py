@@ -179,7 +179,7 @@ def paragraph(text: str, width: int, style: str = "") -> list[Pieces]:
     "A text in lines."
     return [[(line, style)] for line in textwrap.wrap(text, width)]
 
-# %% ../../nbs/11_console/02_parser.ipynb #8b452077
+# %% ../../nbs/11_console/02_parser.ipynb #ce167164
 def help_lines(parser: CommandParser, view: str, width: int) -> list[Pieces]:
     "The help of a command, in lines with styles."
     lines = [[("usage: ", "title"), (f"{parser.prog} {parser.usage}", "")], []]
@@ -192,7 +192,7 @@ def help_lines(parser: CommandParser, view: str, width: int) -> list[Pieces]:
             lines += action_lines(action, width)
     if view == USUAL and parser.examples:
         lines += [[], [("examples", "title")]]
-        lines += [[(f"  {parser.prog} {example}", "option")] for example in parser.examples]
+        lines += [[(f"  {parser.prog} {example}".rstrip(), "option")] for example in parser.examples]
     if parser.more and view != ALL:
         lines.append([])
         indent = 3 + max(len(line) for line, _ in parser.more)
@@ -217,14 +217,14 @@ class ShowHelp(argparse.Action):
         show_lines(help_lines(parser, self.view or parser.view, screen_width()))
         parser.exit()
 
-# %% ../../nbs/11_console/02_parser.ipynb #3956dd34
+# %% ../../nbs/11_console/02_parser.ipynb #6c7bd93b
 def common_options(parser: CommandParser, hides: bool = False):
     "Add what every command has, below everything else; a parser that hides options has --help-all too."
-    last = parser.section("help", (USUAL, SETTINGS, ALL))
-    last.add("-h", "--help", action=ShowHelp, help="show this help" if hides else "show this help, and end")
+    last = parser.section("help", (ALL,) if hides else (USUAL, ALL))  # else the last lines say how to see it
+    last.add("-h", "--help", action=ShowHelp, help="show what is needed most" if hides else "show this help")
     if hides:
         last.add("--help-all", action=ShowHelp, view=ALL, help="show every option")
-    last.add("--debug", rare=hides, action="store_true", help="show the traceback of an error")
+    last.add("--debug", action="store_true", help="show the traceback of an error")
 
 # %% ../../nbs/11_console/02_parser.ipynb #d8fa2555
 PYTHON = {"None": "none", "True": "true", "False": "false"}

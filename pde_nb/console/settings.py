@@ -57,7 +57,7 @@ def comments_of(module: str) -> dict[int, tuple[str, bool]]:
             found[token.start[0]] = (token.string.lstrip("# ").rstrip(), alone)
     return found
 
-# %% ../../nbs/11_console/03_settings.ipynb #b15735cf
+# %% ../../nbs/11_console/03_settings.ipynb #9f376410
 def assigned(module: str, name: str) -> ast.expr:
     "The expression that a module assigns to a name. Raises `ValueError` where there is none."
     for node in tree_of(module).body:
@@ -73,8 +73,13 @@ def constant(module: str, name: str):
 
 
 def keys_of(module: str, name: str) -> list[str]:
-    "The keys of the dictionary that a module assigns to a name."
-    return [ast.literal_eval(key) for key in assigned(module, name).keys]
+    "The keys of the dictionary that a module assigns to a name; of several that are joined by |, in order."
+    node = assigned(module, name)
+    if isinstance(node, ast.BinOp):
+        parts = [part for part in ast.walk(node) if isinstance(part, ast.Name)]
+        parts.sort(key=lambda part: (part.lineno, part.col_offset))
+        return [key for part in parts for key in keys_of(module, part.id)]
+    return [ast.literal_eval(key) for key in node.keys]
 
 # %% ../../nbs/11_console/03_settings.ipynb #afec3d5a
 @dataclass(frozen=True)
