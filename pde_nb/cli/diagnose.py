@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from ..analysis.association import MAX_VALUES
-from ..analysis.diagnosis import diagnose, without_attribute
+from ..analysis.diagnosis import Diagnosis, diagnose, without_attribute
 from ..analysis.diagnosis_picture import fig_diagnosis
 from pde_nb.cli.opening import (
     DAMAGE,
@@ -155,7 +155,15 @@ def _diagnose(args):
     if args.figure:
         write_whole(args.figure, lambda file: fig_diagnosis(diagnosis).savefig(file, dpi=150))
         print(f"written to {args.figure}", file=sys.stderr)
-    say_next(train_command(args))
+    say_next(next_line(diagnosis, args))
+
+
+def next_line(diagnosis: Diagnosis, args: argparse.Namespace) -> str:
+    "What to type next: the training that is suggested, or a diagnosis of the column that stands first."
+    if args.attribute or not diagnosis.candidates:
+        return diagnosis.suggestion.command
+    column = diagnosis.candidates[0].name
+    return command_line("diagnose", *data_words(vars(args)), "--attribute", column)
 
 
 def _check_options(args):

@@ -247,13 +247,12 @@ class ShowHelp(argparse.Action):
         show_lines(help_lines(parser, self.view or parser.view, screen_width()))
         parser.exit()
 
-# %% ../../nbs/11_console/02_parser.ipynb #6084f606
+# %% ../../nbs/11_console/02_parser.ipynb #319272f3
 def common_options(parser: CommandParser, hides: bool = False):
     "Add what every command has, below everything else; a parser that hides options has --help-all too."
     last = parser.section("help", (ALL,) if hides else (USUAL, ALL))  # else the last lines say how to see it
     last.add("-h", "--help", action=ShowHelp, help="show what is needed most" if hides else "show this help")
-    if hides:
-        last.add("--help-all", action=ShowHelp, view=ALL, help="show every option")
+    last.add("--help-all", rare=not hides, action=ShowHelp, view=ALL, help="show every option")
     last.add("--debug", action="store_true", help="show the traceback of an error")
     parser.epilog = status_text()
 
