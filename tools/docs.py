@@ -31,6 +31,7 @@ SECTIONS = {
     "09_analysis": "Analysis",
     "10_report": "Reports",
     "11_benchmarks": "Benchmarks",
+    "11_console": "What is typed",
     "12_cli": "Commands",
     "13_experiments": "Experiments",
 }

@@ -96,18 +96,19 @@ def own_randomness(run: Run):
 @contextmanager
 def progress_bar(run, on):
     "A bar in epochs; it yields a function to call after each step, with the steps left in the epoch."
-    total = epochs_at_most(run)
+    at_most = dict(epoch=run.epoch, total=epochs_at_most(run))
     form = "{desc} [{elapsed}]"
-    if total:
+    if at_most["total"]:
         form = "{percentage:3.0f}%|{bar:16}| {desc} [{elapsed}<{remaining}]"
     start = time.monotonic() - run.seconds
     options = dict(bar_format=form, file=sys.stderr, disable=None if on else True)
-    with tqdm(total=total, initial=run.epoch, desc=run.method.name, **options) as bar:
+    with tqdm(total=at_most["total"], initial=run.epoch, desc=run.method.name, **options) as bar:
 
         def show(left):
             run.seconds = time.monotonic() - start
-            if not bar.disable and total and int(bar.n) != run.epoch:
-                bar.total = epochs_at_most(run)
+            if not bar.disable and at_most["epoch"] != run.epoch:
+                at_most.update(epoch=run.epoch, total=epochs_at_most(run))
+            bar.total = at_most["total"]
             bar.n = run.epoch + run.step / (run.step + left)
             bar.set_description_str(progress_text(run, bar.total), refresh=False)
             bar.update(0)
