@@ -33,12 +33,18 @@ def parse_value(text: str):
             pass
     return tuple(map(parse_value, text.split(","))) if "," in text else text
 
-# %% ../../nbs/11_console/03_settings.ipynb #b21aeea5
+# %% ../../nbs/11_console/03_settings.ipynb #dd7cb0e4
 @cache
 def source_of(module: str) -> str:
     "The text of a module of this library, by its name below it."
     root = Path(find_spec("pde_nb").origin).parent
     return Path(root, *module.split(".")).with_suffix(".py").read_text(encoding="utf-8")
+
+
+@cache
+def lines_of(module: str) -> list[str]:
+    "The lines of a module."
+    return source_of(module).split("\n")
 
 
 @cache
@@ -81,7 +87,7 @@ def keys_of(module: str, name: str) -> list[str]:
         return [key for part in parts for key in keys_of(module, part.id)]
     return [ast.literal_eval(key) for key in node.keys]
 
-# %% ../../nbs/11_console/03_settings.ipynb #afec3d5a
+# %% ../../nbs/11_console/03_settings.ipynb #d0df4527
 @dataclass(frozen=True)
 class Setting:
     "A setting that can be given by name."
@@ -104,6 +110,7 @@ class Setting:
         return "; ".join(filter(None, [self.meaning, default and f"default {default}"]))
 
 
+@cache
 def class_settings(module: str, name: str) -> dict[str, Setting]:
     "The settings that are the fields of a class, by name; without those that it inherits."
     (found,) = [node for node in tree_of(module).body if isinstance(node, ast.ClassDef) and node.name == name]
@@ -116,7 +123,7 @@ def class_settings(module: str, name: str) -> dict[str, Setting]:
             )
     return settings
 
-# %% ../../nbs/11_console/03_settings.ipynb #1afbc423
+# %% ../../nbs/11_console/03_settings.ipynb #5d9423dc
 def comment_at(module: str, node: ast.AnnAssign) -> str:
     "The comment of a field: behind it, else on the lines above it."
     comments = comments_of(module)
@@ -137,7 +144,8 @@ def typed_value(module: str, node: ast.expr | None) -> str:
         node = assigned(module, node.id)
     if node is None or (isinstance(node, ast.Constant) and node.value is None):
         return ""
-    return as_typed(ast.literal_eval(node), ast.get_source_segment(source_of(module), node))
+    line = lines_of(module)[node.lineno - 1].encode()  # offsets count bytes
+    return as_typed(ast.literal_eval(node), line[node.col_offset : node.end_col_offset].decode())
 
 
 def as_typed(value, written: str) -> str:
