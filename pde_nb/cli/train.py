@@ -8,6 +8,7 @@ __all__ = ['pde_train']
 # %% ../../nbs/12_cli/03_train.ipynb #73752df8
 import argparse
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 from .opening import open_asked, opened_with, say_columns
@@ -17,13 +18,14 @@ from ..console.program import parser_of
 from ..console.screen import command_line, say_next, show
 from ..core.arguments import number, whole_number
 from ..methods.pde import FIXED, SCHEDULE_FIELDS
-from ..methods.registry import find_method, method_names
+from ..methods.registry import METHODS, find_method, method_names
 from ..sources.data import Data
 from ..training.fit import Fit, fit_spec, validation_note
 from ..training.folder import unfinished
 from ..training.record import record_parts
 from ..training.run import Run
 from ..training.seeds import fit_seeds, seeds_table
+from ..training.settings import Settings
 from ..training.spec import RunSpec, decide
 
 # %% ../../nbs/12_cli/03_train.ipynb #bc24e229
@@ -47,6 +49,7 @@ def plan_text(run: Run, config: dict) -> str:
 # %% ../../nbs/12_cli/03_train.ipynb #580cd0bc
 def spec_of(args: argparse.Namespace, data: Data) -> RunSpec:
     "The run that the options describe."
+    check_method_has(args)
     check_schedule(args)
     return decide(
         data,
@@ -61,6 +64,19 @@ def spec_of(args: argparse.Namespace, data: Data) -> RunSpec:
         device=args.device,
         **asked_settings(args),
     )
+
+
+def check_method_has(args: argparse.Namespace):
+    "Raises `ValueError` for a setting of another method."
+    own = {*find_method(args.method).setting_names(), *(f.name for f in fields(Settings))}
+    for name in asked_settings(args):
+        owners = [method for method, cls in METHODS.items() if name in cls.setting_names()]
+        if name not in own and owners:
+            option = "--" + name.replace("_", "-")
+            raise ValueError(
+                f"{option} is a setting of {', '.join(owners)}, and not of {args.method}; leave it out, or "
+                f"give --method {owners[0]}."
+            )
 
 
 def check_schedule(args: argparse.Namespace):

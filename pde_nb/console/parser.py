@@ -256,7 +256,7 @@ def common_options(parser: CommandParser, hides: bool = False):
     last.add("--debug", action="store_true", help="show the traceback of an error")
     parser.epilog = status_text()
 
-# %% ../../nbs/11_console/02_parser.ipynb #f84a8d7b
+# %% ../../nbs/11_console/02_parser.ipynb #edd578f8
 PYTHON = {"None": "none", "True": "true", "False": "false"}
 
 
@@ -271,4 +271,6 @@ def in_option_words(text: str, names) -> str:
         given = PYTHON.get(match["value"], match["value"]).strip("'()").replace(", ", ",")
         return f"--{match['name'].replace('_', '-')} {given}"
 
-    return re.sub(rf"(?<![\w'\"=./-])(?:--)?(?P<name>{found})=(?P<value>{value})", typed, text)
+    start = rf"(?<![\w'\"=./-])(?:--)?(?P<name>{found})="
+    text = re.sub(rf"{start}(?P<value>{value})", typed, text)
+    return re.sub(rf"{start}(?=[\s,;:.()]|$)", lambda match: "--" + match["name"].replace("_", "-"), text)
