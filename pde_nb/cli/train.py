@@ -65,7 +65,7 @@ def spec_of(args: argparse.Namespace, data: Data) -> RunSpec:
         **asked_settings(args),
     )
 
-
+# %% ../../nbs/12_cli/03_train.ipynb #3809a007
 def check_method_has(args: argparse.Namespace):
     "Raises `ValueError` for a setting of another method."
     own = {*find_method(args.method).setting_names(), *(f.name for f in fields(Settings))}
@@ -93,7 +93,7 @@ def check_schedule(args: argparse.Namespace):
                 f"give --schedule fixed beside it, or leave {option} out."
             )
 
-
+# %% ../../nbs/12_cli/03_train.ipynb #76d113f8
 def run_folder(args: argparse.Namespace, spec: RunSpec) -> Path:
     "Where the run goes; one that began when folders did not name the model goes on where it was."
     last = f"seed{args.seed}" if args.seeds is None else "seeds"
@@ -129,7 +129,7 @@ def _train(args):
     if args.json:
         write_json_to(figures, args.json)
 
-# %% ../../nbs/12_cli/03_train.ipynb #c1e49109
+# %% ../../nbs/12_cli/03_train.ipynb #f7f9613a
 def train_one(args, spec: RunSpec, data: Data, keep: dict, say) -> dict:
     "One run, and its figures."
     out = keep["out"]
