@@ -28,6 +28,7 @@ ROOMS = {
     "09_analysis": ("Analysis", "Diagnosis before training; mistakes, attention and comparison after it."),
     "10_report": ("Reports", "Pages on a run, on several runs, on a comparison."),
     "11_benchmarks": ("Benchmarks", "Known answers, the paper's tables, and speed."),
+    "11_console": ("What is typed", "Parsers, help, completion and what stands on the screen."),
     "12_cli": ("Commands", "One notebook for each command, and how commands fail."),
     "13_experiments": ("Experiments", "Records of long runs: what was found, on which data."),
 }

@@ -49,7 +49,7 @@ BASE_MODULES = (
     *("theory.phase_plane", "theory.phase", "theory.phase_record", "proofs.early_stage", "proofs.claims"),
     *("sources.examples", "sources.data", "sources.tables", "sources.published", "sources.hubs"),
     *("sources.download", "sources.archives", "sources.published_check", "sources.published_fetch"),
-    *("training.selection", "cli.shell", "cli.data"),
+    *("training.selection", "console.program", "cli.shell", "cli.entry", "cli.data"),
 )
 HEAVY_MODULES = ("torch", "torchvision", "transformers", "sklearn", "matplotlib.pyplot")
 

@@ -1,16 +1,16 @@
 """Set up a virtual environment and run pde_nb in it, from a plain Python.
 
-    python3 tools/run.py train     [options of pde_train]
-    python3 tools/run.py eval      [options of pde_eval]
-    python3 tools/run.py data      [options of pde_data]
-    python3 tools/run.py report    [options of pde_report]
-    python3 tools/run.py reproduce [LABEL and options of pde_reproduce]
-    python3 tools/run.py diagnose  [options of pde_diagnose]
-    python3 tools/run.py compare   [options of pde_compare]
-    python3 tools/run.py synthetic [options of pde_synthetic]
-    python3 tools/run.py theory    [options of pde_theory]
-    python3 tools/run.py phase     [options of pde_phase]
-    python3 tools/run.py bench     [options of pde_bench]
+    python3 tools/run.py train     [options of pde train]
+    python3 tools/run.py eval      [options of pde eval]
+    python3 tools/run.py data      [options of pde data]
+    python3 tools/run.py report    [options of pde report]
+    python3 tools/run.py reproduce [LABEL and options of pde reproduce]
+    python3 tools/run.py diagnose  [options of pde diagnose]
+    python3 tools/run.py compare   [options of pde compare]
+    python3 tools/run.py synthetic [options of pde synthetic]
+    python3 tools/run.py theory    [options of pde theory]
+    python3 tools/run.py phase     [options of pde phase]
+    python3 tools/run.py bench     [options of pde bench]
     python3 tools/run.py test      [options of tools/check.py]
 
 The environment is .venv, or the folder that PDE_VENV names. It is made on first use and
@@ -288,7 +288,7 @@ def main(args):
     venv = Path(os.environ.get("PDE_VENV") or ROOT / ".venv").expanduser().absolute()
     ready_environment(venv, EXTRAS[command])
     if command != "test":
-        return replace_process([str(venv_program(venv, f"pde_{command}")), *rest])
+        return replace_process([str(venv_program(venv, "pde")), command, *rest])
     return replace_process([str(venv_program(venv, "python")), str(ROOT / "tools" / "check.py"), *rest])
 
 

@@ -80,7 +80,7 @@ def contend(
         record = trial_run(name, contender, data, settings, seed, Path(out), common)
         worst, seconds = record.figures("val").worst_group, record.cost.seconds
         titles = f"{visible(name):14} {visible(settings_name(settings)):14} seed {seed}"
-        say(f"{titles}  worst group on validation {100 * worst:5.1f} %, {seconds:.0f} s")
+        say(f"{titles}  worst group on validation {100 * worst:5.1f} %, {seconds:.3g} s")
         return record
 
     records = [run(settings, seeds[0]) for settings in contender.tried]

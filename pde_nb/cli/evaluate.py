@@ -6,32 +6,16 @@
 __all__ = ['pde_eval']
 
 # %% ../../nbs/12_cli/04_evaluate.ipynb #5e2445bd
-import argparse
 import sys
 import warnings
 
-from ..algorithm.metrics import figures, group_report
+from ..algorithm.metrics import figures, figures_table
 from .opening import open_again
 from .shell import SCREEN, guarded, write_json_to
+from ..console.commands import eval_parser
+from ..console.screen import command_line, say_next, show
 from ..training.fit import evaluate_run
 from ..training.record import RunRecord
-
-# %% ../../nbs/12_cli/04_evaluate.ipynb #ba7833da
-def eval_parser() -> argparse.ArgumentParser:
-    p = argparse.ArgumentParser(
-        "pde_eval",
-        description="The accuracy of a finished run on every group, evaluated again from its weights.",
-    )
-    a = p.add_argument
-    a("run", metavar="RUN", help="folder of the run")
-    parts = ("train", "val", "test")
-    a("--split", default="test", choices=parts, help="part of the data to evaluate on; default test")
-    a("--root", help="folder of the data, when it is no longer where it was")
-    a("--data", help="file or folder of the data, when it is no longer where it was")
-    a("--device", help="cpu, cuda, …; default a GPU when there is one")
-    a("--cache", metavar="DIR", help="where decoded pictures are kept")
-    a("--json", metavar="FILE", help="write the figures as JSON; '-' prints them")
-    return p
 
 # %% ../../nbs/12_cli/04_evaluate.ipynb #7e135b15
 def _eval(args):
@@ -42,14 +26,15 @@ def _eval(args):
         counts = evaluate_run(args.run, data, args.split, device=args.device, inputs=inputs)
     record = RunRecord.read(args.run)
     screen = sys.stderr if args.json == SCREEN else sys.stdout
+    found = figures(counts, record.train_counts)
     if args.json != SCREEN:
         what = [record.method_title, record.config["model"], record.config["data"], f"seed {record.seed}"]
-        print(f"{' · '.join(what)}, {args.split}")
-        print(group_report(counts, record.train_counts))
+        show(f"{' · '.join(what)}, {args.split}", figures_table(found))
     for said in heard:
         print(f"note: {said.message}", file=screen)
     if args.json:
-        write_json_to(figures(counts, record.train_counts).to_dict(), args.json)
+        write_json_to(found.to_dict(), args.json)
+    say_next(command_line("report", args.run, "--html"))
 
 # %% ../../nbs/12_cli/04_evaluate.ipynb #003768d0
 def pde_eval(argv: list[str] | None = None):

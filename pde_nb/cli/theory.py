@@ -6,7 +6,6 @@
 __all__ = ['pde_synthetic', 'claims_digest', 'pde_theory', 'pde_phase']
 
 # %% ../../nbs/12_cli/10_theory.ipynb #145ffd82
-import argparse
 import ast
 import hashlib
 import os
@@ -19,11 +18,13 @@ from pathlib import Path
 from tqdm.auto import tqdm
 
 from .shell import Exit, guarded
+from ..console.paper_commands import phase_parser, synthetic_parser, theory_parser
+from ..console.screen import show
 from ..core.arguments import lookup
 from ..core.files import surroundings, writable_folder, write_json, write_whole
 from ..core.paper import PAPER
 from ..core.seals import write_record, write_sealed
-from ..proofs.claims import LABELS, check_claims, claims_table, errata, show_claim
+from ..proofs.claims import LABELS, check_claims, errata, show_claim, table_of_claims, verdict_counts
 from ..proofs.claims_theorem import SHARED
 from ..theory import pictures
 from ..theory.experiment import CASES, SYNTHETIC_METHODS, SYNTHETIC_PRESETS, synthetic_figures
@@ -38,11 +39,6 @@ from pde_nb.theory.experiment_table import (
 from ..theory.phase_record import fig_phase, fig_phase_accuracy, phase_table, run_phase
 
 # %% ../../nbs/12_cli/10_theory.ipynb #21600f23
-def _add_jobs(parser: argparse.ArgumentParser):
-    text = "processes; default one per core"
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help=text)
-
-
 def _at_least_one(args, *names):
     for name in names:
         if getattr(args, name) < 1:
@@ -51,35 +47,6 @@ def _at_least_one(args, *names):
 
 def _processes(jobs: int) -> str:
     return f"{jobs} process{'es' if jobs > 1 else ''}"
-
-# %% ../../nbs/12_cli/10_theory.ipynb #18500917
-def synthetic_parser() -> argparse.ArgumentParser:
-    p = argparse.ArgumentParser(
-        "pde_synthetic",
-        description="The paper's synthetic experiments (tab:synthetic): six methods over many seeds, "
-        "beside the paper's figures.",
-        epilog=f"methods: {', '.join(SYNTHETIC_METHODS)}. On two cores 20 seeds take under a minute "
-        "with preset released, several minutes with preset paper.",
-    )
-    a = p.add_argument
-    a(
-        "--preset",
-        default="released",
-        help="'released' (the authors' notebooks, default) or 'paper' (the text)",
-    )
-    a("--seeds", type=int, default=20, metavar="N", help="number of seeds, 0 … N−1; default 20")
-    methods = "some of the methods below, each in quotes; default all"
-    a("--methods", nargs="+", default=list(SYNTHETIC_METHODS), metavar="METHOD", help=methods)
-    cases = "1: the core feature is weaker than the spurious one; 2: stronger; default 1"
-    a("--case", type=int, default=1, help=cases)
-    settings = "change settings of the preset, for example sigma_p=0.78"
-    a("--set", nargs="+", default=[], metavar="FIELD=VALUE", help=settings)
-    folder = "folder for figures and record; default runs/synthetic-PRESET-caseCASE"
-    a("--out", default=None, metavar="DIR", help=folder)
-    a("--json", default=None, metavar="FILE", help="also write the rows as JSON")
-    _add_jobs(p)
-    a("--no-figures", action="store_true", help="only the table")
-    return p
 
 # %% ../../nbs/12_cli/10_theory.ipynb #f4adf74f
 def write_figures(
@@ -224,24 +191,11 @@ def pde_theory(argv=None):
     "Console command: check every statement of the paper's theory and print the table of claims."
     guarded(theory_parser(), _theory, argv)
 
-# %% ../../nbs/12_cli/10_theory.ipynb #f008ef35
-def theory_parser() -> argparse.ArgumentParser:
-    p = argparse.ArgumentParser(
-        "pde_theory",
-        description="Every statement of the paper's theory, checked as printed and as restated: its kind, "
-        "verdict and measured margin; then, in full, what is not simply confirmed.",
-        epilog=f"claims: {', '.join(LABELS)}. All of them take one to two minutes on two cores.",
-    )
-    a = p.add_argument
-    claims = "some of the claims below, each in quotes; default all"
-    a("--claims", nargs="+", default=None, metavar="LABEL", help=claims)
-    a("--details", action="store_true", help="print every claim in full")
-    a("--json", default=None, metavar="FILE", help="also write the claims as JSON")
-    _add_jobs(p)
-    return p
-
 # %% ../../nbs/12_cli/10_theory.ipynb #d2d8bde2
 def _theory(args):
+    if args.list:
+        print("\n".join(LABELS))
+        return Exit.DONE
     _at_least_one(args, "jobs")
     if args.json:
         writable_folder(Path(args.json).parent)
@@ -249,7 +203,7 @@ def _theory(args):
     checks = None if args.claims else len(LABELS) - sum(len(group) - 1 for group in SHARED)
     with tqdm(desc="checks", unit="group", total=checks, file=sys.stderr) as bar:
         records = check_claims(args.claims, args.jobs, lambda: bar.update())
-    print(f"\n{claims_table(records)}\n")
+    show("", table_of_claims(records), verdict_counts(records), "")
     if args.details or args.claims:
         print("\n\n".join(map(show_claim, records)))
     else:
@@ -266,22 +220,6 @@ def _theory(args):
 def pde_phase(argv=None):
     "Console command: the phase diagram with its full runs, figures and a run record."
     guarded(phase_parser(), _phase, argv)
-
-# %% ../../nbs/12_cli/10_theory.ipynb #ecbe9a7b
-def phase_parser() -> argparse.ArgumentParser:
-    p = argparse.ArgumentParser(
-        "pde_phase",
-        description="Which feature is learned first over (β_c/β_s) × α̂: population screen, "
-        "full runs of the network, accuracies of ERM and PDE.",
-        epilog="On two cores the screen takes seconds and everything about twenty minutes; "
-        "--quick is a small version of seconds.",
-    )
-    a = p.add_argument
-    a("--quick", action="store_true", help="a small plane, to see what comes out")
-    a("--out", default=None, metavar="DIR", help="folder for figures and record; default runs/phase")
-    _add_jobs(p)
-    a("--no-figures", action="store_true", help="only table and record")
-    return p
 
 # %% ../../nbs/12_cli/10_theory.ipynb #0ffb9a7e
 def _phase(args):

@@ -8,96 +8,25 @@ __all__ = ['pde_train']
 # %% ../../nbs/12_cli/03_train.ipynb #73752df8
 import argparse
 import sys
+from dataclasses import fields
 from pathlib import Path
 
-from pde_nb.cli.opening import (
-    asked_inputs,
-    asked_settings,
-    asked_weights,
-    data_options,
-    model_options,
-    open_asked,
-    opened_with,
-    say_columns,
-    setting_options,
-)
+from .opening import open_asked, opened_with, say_columns
 from .shell import SCREEN, guarded, write_json_to
+from ..console.options import asked_inputs, asked_settings, asked_weights
+from ..console.program import parser_of
+from ..console.screen import command_line, say_next, show
 from ..core.arguments import number, whole_number
 from ..methods.pde import FIXED, SCHEDULE_FIELDS
 from ..methods.registry import METHODS, find_method, method_names
 from ..sources.data import Data
 from ..training.fit import Fit, fit_spec, validation_note
 from ..training.folder import unfinished
+from ..training.record import record_parts
 from ..training.run import Run
 from ..training.seeds import fit_seeds, seeds_table
+from ..training.settings import Settings
 from ..training.spec import RunSpec, decide
-
-# %% ../../nbs/12_cli/03_train.ipynb #9ca03798
-SCHEDULES = "auto", "fixed", "paper", "released"
-
-
-def method_options(add):  # `add_argument` of a parser or of a group
-    "The options that say which method trains, and on which schedule."
-    add("--method", default="pde", help=f"one of {', '.join(method_names())}; default pde")
-    schedule = (
-        "of PDE: auto (default; validation decides), fixed (from the groups, or as its settings say), "
-        "or that of a preset"
-    )
-    add("--schedule", default="auto", choices=SCHEDULES, help=schedule)
-    preset = (
-        "settings of the 'paper', its 'released' code, or a baseline's own 'authors'; for their data sets"
-    )
-    add("--preset", help=preset)
-    first = (
-        "of a method of two stages (jtt, eiil, dfr, dfr_tr): folder of a finished run that serves as "
-        "the first one; default: it is trained, in OUT/first"
-    )
-    add("--first", metavar="DIR", help=first)
-
-
-def run_options(add):  # `add_argument` of a parser or of a group
-    "The options that say where the run goes, and how often."
-    add("--seed", type=int, default=0, help="of weights, order and split; default 0")
-    seeds = (
-        "train the seeds 0 to N − 1, each in a folder OUT/seedS, on a GPU several at once; "
-        "mean, spread and interval at the end"
-    )
-    add("--seeds", type=int, metavar="N", help=seeds)
-    add("--out", metavar="DIR", help="folder of the run; default runs/DATA-METHOD-MODEL-seedS")
-    add("--resume", action="store_true", help="insist that there is an unfinished run to go on with")
-    add("--restart", action="store_true", help="throw away what the folder holds")
-    every = "how often a checkpoint is written at most; default 30"
-    add("--checkpoint-every", type=float, default=30.0, metavar="SECONDS", help=every)
-    add("--json", metavar="FILE", help="write the test figures as JSON; '-' prints them")
-
-# %% ../../nbs/12_cli/03_train.ipynb #9f8a9866
-def train_parser(
-    method: str = "pde",  # whose settings the help shows
-) -> argparse.ArgumentParser:
-    p = argparse.ArgumentParser(
-        "pde_train",
-        usage="pde_train --data DATA --label COLUMN --attribute COLUMN [options]",
-        description="Train a model that works on every group, and report the accuracy of each. "
-        "An unfinished run in the same folder goes on where it was.",
-    )
-    data_options(p.add_argument_group("data").add_argument)
-    method_options(p.add_argument_group("method").add_argument)
-    run_options(p.add_argument_group("run").add_argument)
-    model_options(p.add_argument_group("model").add_argument)
-    what = f"of training and of {method}, in place of those of the preset or the plain defaults; "
-    settings = p.add_argument_group("settings", what + "--method NAME --help shows those of another method")
-    setting_options(settings.add_argument, of_method=method)
-    return p
-
-
-def asked_method(argv: list[str] | None) -> str:
-    "The method that a command asks for; one of another package is imported, for its settings."
-    peek = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    peek.add_argument("--method", nargs="?")
-    name = peek.parse_known_args(argv)[0].method or "pde"
-    if name in method_names() and name not in METHODS:
-        find_method(name)
-    return name
 
 # %% ../../nbs/12_cli/03_train.ipynb #bc24e229
 def plan_text(run: Run, config: dict) -> str:
@@ -120,6 +49,7 @@ def plan_text(run: Run, config: dict) -> str:
 # %% ../../nbs/12_cli/03_train.ipynb #580cd0bc
 def spec_of(args: argparse.Namespace, data: Data) -> RunSpec:
     "The run that the options describe."
+    check_method_has(args)
     check_schedule(args)
     return decide(
         data,
@@ -134,6 +64,19 @@ def spec_of(args: argparse.Namespace, data: Data) -> RunSpec:
         device=args.device,
         **asked_settings(args),
     )
+
+# %% ../../nbs/12_cli/03_train.ipynb #3809a007
+def check_method_has(args: argparse.Namespace):
+    "Raises `ValueError` for a setting of another method."
+    own = {*find_method(args.method).setting_names(), *(f.name for f in fields(Settings))}
+    for name in asked_settings(args):
+        owners = [method for method, cls in METHODS.items() if name in cls.setting_names()]
+        if name not in own and owners:
+            option = "--" + name.replace("_", "-")
+            raise ValueError(
+                f"{option} is a setting of {', '.join(owners)}, and not of {args.method}; leave it out, or "
+                f"give --method {owners[0]}."
+            )
 
 
 def check_schedule(args: argparse.Namespace):
@@ -150,12 +93,15 @@ def check_schedule(args: argparse.Namespace):
                 f"give --schedule fixed beside it, or leave {option} out."
             )
 
-
-def run_folder(args: argparse.Namespace, data: Data) -> Path:
-    "Where the run goes."
-    model = Path(args.model or "default").name
+# %% ../../nbs/12_cli/03_train.ipynb #76d113f8
+def run_folder(args: argparse.Namespace, spec: RunSpec) -> Path:
+    "Where the run goes; one that began when folders did not name the model goes on where it was."
     last = f"seed{args.seed}" if args.seeds is None else "seeds"
-    return Path(args.out or f"runs/{data.name}-{args.method}-{model}-{last}")
+    start = f"runs/{spec.data}-{args.method}"
+    out = Path(args.out or f"{start}-{Path(spec.model).name}-{last}")
+    earlier = Path(f"{start}-default-{last}")
+    named = args.out or args.model
+    return out if named or out.exists() or not earlier.exists() else earlier
 
 
 def test_figures(fit: Fit) -> dict:
@@ -166,26 +112,25 @@ def test_figures(fit: Fit) -> dict:
 def _train(args):
     screen = sys.stderr if args.json == SCREEN else sys.stdout
 
-    def say(*text):
-        print(*text, file=screen)
+    def say(*parts):
+        show(*parts, stream=screen)
 
-    number("--checkpoint-every", args.checkpoint_every, 0)
+    number("checkpoint_every", args.checkpoint_every, 0)
     args.run_folder = args.out  # what an interrupt speaks of
     data = open_asked(args)
-    say(data.describe(), "\n" + say_columns(data))
-    out = run_folder(args, data)
+    say(f"{data.describe()} \n{say_columns(data)}")
+    spec = spec_of(args, data)
+    out = run_folder(args, spec)
     args.run_folder = out
     keep = dict(out=out, restart=args.restart, checkpoint_every=args.checkpoint_every)
     keep |= dict(opened=opened_with(args, data), first=args.first)
-    if args.seeds is None:
-        figures = train_one(args, data, keep, say)
-    else:
-        figures = train_seeds(args, data, keep, say)
+    train_asked = train_one if args.seeds is None else train_seeds
+    figures = train_asked(args, spec, data, keep, say)
     if args.json:
         write_json_to(figures, args.json)
 
-
-def train_one(args, data: Data, keep: dict, say) -> dict:
+# %% ../../nbs/12_cli/03_train.ipynb #f7f9613a
+def train_one(args, spec: RunSpec, data: Data, keep: dict, say) -> dict:
     "One run, and its figures."
     out = keep["out"]
     if args.resume and not unfinished(out) and not (out / "record.json").exists():
@@ -193,14 +138,15 @@ def train_one(args, data: Data, keep: dict, say) -> dict:
             f"--resume: there is no checkpoint in {str(out)!r}; leave --resume out to start there, "
             "or name the folder of the run."
         )
-    fit = fit_spec(spec_of(args, data), data, began=lambda run, config: say(plan_text(run, config)), **keep)
+    fit = fit_spec(spec, data, began=lambda run, config: say(plan_text(run, config)), **keep)
     if fit.run is None:
         say("this run was finished before; its report:")
-    say(f"\n{fit.record}\n\nwritten to {out}")
+    say("", *record_parts(fit.record), f"\nwritten to {out}")
+    say_next(command_line("report", out, "--html"), command_line("eval", out))
     return test_figures(fit)
 
 
-def train_seeds(args, data: Data, keep: dict, say) -> dict:
+def train_seeds(args, spec: RunSpec, data: Data, keep: dict, say) -> dict:
     "Several seeds, and what they come to."
     if args.resume or args.seed:
         unwanted = "resume" if args.resume else "seed"
@@ -209,16 +155,14 @@ def train_seeds(args, data: Data, keep: dict, say) -> dict:
             f"leave --{unwanted} out."
         )
     seeds = range(whole_number("seeds", args.seeds, 1))
-    fits = fit_seeds(spec_of(args, data), data, seeds=seeds, **keep)
-    say(f"\n{seeds_table(fits)}\n\nwritten to {keep['out']}")
+    fits = fit_seeds(spec, data, seeds=seeds, **keep)
+    say("", seeds_table(fits), f"\nwritten to {keep['out']}")
+    folders = [keep["out"] / f"seed{seed}" for seed in seeds]
+    say_next(command_line("report", *folders, "--html"), command_line("eval", folders[0]))
     return dict(seeds=[test_figures(fit) for fit in fits])
 
 # %% ../../nbs/12_cli/03_train.ipynb #723ea173
 def pde_train(argv: list[str] | None = None):
     "Console command: train and report."
-    method = "pde"
-    try:
-        method = asked_method(argv)
-    except Exception:
-        pass  # the command itself says what is wrong with that method
-    guarded(train_parser(method), _train, argv)
+    argv = sys.argv[1:] if argv is None else argv
+    guarded(parser_of("train", argv), _train, argv)

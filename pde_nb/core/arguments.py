@@ -11,8 +11,7 @@ import re
 import sys
 import unicodedata
 from difflib import get_close_matches
-
-import numpy as np
+from numbers import Real
 
 # %% ../../nbs/01_core/01_arguments.ipynb #mv000007
 def did_you_mean(name: str, known) -> str:
@@ -32,7 +31,7 @@ def lookup(name: str, table: dict, what: str):
 # %% ../../nbs/01_core/01_arguments.ipynb #mv000010
 MOST = 2**63 - 1  # that a whole number may be: what 64 bits hold
 LARGEST = sys.float_info.max  # that a float can hold
-SINGLE = float(np.finfo(np.float32).max)  # that a number may be: the networks compute with 32 bits
+SINGLE = (2 - 2**-23) * 2.0**127  # that a number may be: the networks compute with 32 bits
 
 
 def number(
@@ -57,8 +56,7 @@ def whole_number(name: str, value, low: int) -> int:
 # %% ../../nbs/01_core/01_arguments.ipynb #02deb1dd
 def is_number(value) -> bool:
     "Whether a value is a finite number that a float can hold; True and False are none."
-    kinds = int, float, np.integer, np.floating
-    if isinstance(value, bool) or not isinstance(value, kinds):
+    if isinstance(value, bool) or not isinstance(value, Real):  # those of numpy are real numbers too
         return False
     return bool(abs(value) <= LARGEST)  # so neither nan nor inf
 

@@ -39,7 +39,7 @@ class Batch:
 class Method:
     "A training method: settings, and what they decide. This one is plain training (ERM)."
 
-    epochs: int = 20  # ≥ 1; what one epoch shows is the method's to say
+    epochs: int = 20  # rounds of training, ≥ 1; the method says what one shows: mostly all examples
 
     name = "erm"  # as commands and records have it
     label = "ERM"  # as tables have it

@@ -33,7 +33,7 @@ class GroupDRO(Method):
 
     by: str = "group"  # batches draw every 'group' or 'class' equally often, or 'none': every example
     eta: float = 0.01  # step size of the weights, > 0
-    adjustment: float = 0.0  # C ≥ 0
+    adjustment: float = 0.0  # C ≥ 0, of the size of a group: small ones weigh more
     absent: str = "adjust"  # a group that a batch lacks gets the 'adjust'ment alone, or may 'keep' its weight
 
     name = "group_dro"

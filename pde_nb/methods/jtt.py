@@ -21,14 +21,14 @@ class JTT(Method):
     Raises `ValueError` for a setting outside its range, and where the first stage made no mistakes."""
 
     first_epochs: int = 5  # T ≥ 1, of the first stage
-    upweight: int = 20  # λ ≥ 1
+    upweight: int = 20  # λ ≥ 1, how often a mistake is shown
     copies: str = "paper"  # a mistake is shown λ times; 'extra': λ + 1 times, as in its authors' code
     first_lr: float | None = None  # learning rate of the first stage, > 0; None: as in the second
     short: bool = False  # an epoch shows only as many examples as there are, of all copies
     # mistakes of the model 'after' the first stage, or those that it made 'during' its last epoch
     error_set: str = "after"
     first_weight_decay: float | None = None  # of the first stage, ≥ 0; None, here and below: as in the second
-    first_batch_size: int | None = None  # ≥ 1
+    first_batch_size: int | None = None  # examples of a step, ≥ 1
     first_optimiser: str | None = None  # 'sgd' or 'adamw'
     first_lr_decay: str | None = None  # 'none' or 'linear'
     first_clip: float | None = None  # largest norm of the gradient, > 0; 0: as it comes

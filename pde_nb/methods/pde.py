@@ -24,7 +24,7 @@ class PDE(Method):
     """Progressive data expansion.
     Raises `ValueError` for a schedule that does not fit the groups, and for a setting of the other kind."""
 
-    epochs: int | None = None  # None: as the schedule says; else stop earlier; rounds where it is 'auto'
+    epochs: int | None = None  # at most so many, rounds where the schedule is 'auto'; None: as it says
     schedule: Schedule | str = "auto"  # 'auto', 'fixed' (`default_schedule`), or a `Schedule`
     expansion_lr: float | None = None  # fixed: the learning rate is multiplied by this after the warm-up; 0.1
     reset: str | None = None  # fixed: forget momentum 'once', after the warm-up, or 'always'; None: keep it

@@ -9,6 +9,7 @@ __all__ = ['FEWER', 'default_schedule', 'schedule_within', 'changed_schedule', '
 # %% ../../nbs/07_methods/05_schedules.ipynb #ef5a213b
 from bisect import bisect_right
 from collections.abc import Callable
+from copy import copy
 from dataclasses import asdict, replace
 from itertools import count
 
@@ -332,3 +333,14 @@ def describe(self: AutoPacing, n_train: int) -> list[str]:
         f"a stage ends when validation has not improved in {pace.rounds} rounds or more, "
         f"training after {pace.tries} {stages} without a gain{limit}",
     ]
+
+# %% ../../nbs/07_methods/05_schedules.ipynb #2990603e
+@patch
+def rounds_left(self: AutoPacing, epoch: int) -> int:
+    "How many rounds training takes from here at most, unless one of them is better than all before."
+    ahead = copy(self)
+    ahead.stages = list(self.stages)
+    for n in count():
+        if ahead.finished(epoch + n):
+            return n
+        ahead.after_epoch(epoch + n, False)

@@ -99,7 +99,7 @@ def _import_transformers():
         if e.name != "transformers":
             raise
         raise ImportError(
-            "models for texts need transformers, which is not installed; pip install transformers."
+            "models for texts need transformers, which is not installed; pip install 'pde_nb[train]'."
         ) from e
     return transformers
 

@@ -74,7 +74,7 @@ def _read_safetensors(path):
     try:
         from safetensors import SafetensorError
     except ModuleNotFoundError as e:
-        raise ImportError(f"{path.name} needs the package safetensors; pip install safetensors.") from e
+        raise ImportError(f"{path.name} needs the package safetensors; pip install 'pde_nb[train]'.") from e
     from safetensors.torch import load_file
 
     try:

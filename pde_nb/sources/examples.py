@@ -265,6 +265,7 @@ def need(
     except ImportError as e:
         raise ImportError(
             f"{what} needs {package}, which cannot be imported ({e}); install it with: pip install {package}"
+            ", or with all that training needs: pip install 'pde_nb[train]'"
         ) from e
 
 # %% ../../nbs/05_sources/01_examples.ipynb #147a452b

@@ -211,7 +211,7 @@ def _tokenizer_by_name(name):
     try:
         from transformers import AutoTokenizer
     except ImportError as e:
-        raise ValueError("texts need the transformers library: pip install transformers.") from e
+        raise ValueError("texts need the transformers library: pip install 'pde_nb[train]'.") from e
     like_a_path = os.sep in str(name) and str(name).startswith((".", os.sep, "~"))
     if isinstance(name, Path) or like_a_path:
         if not Path(name).expanduser().is_dir():

@@ -95,36 +95,51 @@ def own_randomness(run: Run):
 @contextmanager
 def progress_bar(run, on):
     "A bar in epochs; it yields a function to call after each step, with the steps left in the epoch."
+    at_most = dict(epoch=run.epoch, total=epochs_at_most(run))
     form = "{desc} [{elapsed}]"
-    if run.n_epochs:
+    if at_most["total"]:
         form = "{percentage:3.0f}%|{bar:16}| {desc} [{elapsed}<{remaining}]"
     start = time.monotonic() - run.seconds
     options = dict(bar_format=form, file=sys.stderr, disable=None if on else True)
-    with tqdm(total=run.n_epochs, initial=run.epoch, desc=run.method.name, **options) as bar:
+    with tqdm(total=at_most["total"], initial=run.epoch, desc=run.method.name, **options) as bar:
 
         def show(left):
             run.seconds = time.monotonic() - start
+            if not bar.disable and at_most["epoch"] != run.epoch:
+                at_most.update(epoch=run.epoch, total=epochs_at_most(run))
+            bar.total = at_most["total"]
             bar.n = run.epoch + run.step / (run.step + left)
-            bar.set_description_str(progress_text(run), refresh=False)
+            bar.set_description_str(progress_text(run, bar.total), refresh=False)
             bar.update(0)
 
         yield show
 
 
-def progress_text(run):
-    "Where a run is, in a line."
+def epochs_at_most(run) -> int | None:
+    "Epochs of a run in all, unless one becomes better than all before; None where nothing bounds them."
+    pacing = getattr(run.method, "pacing", None)
+    if run.n_epochs is None and isinstance(pacing, AutoPacing):
+        return run.epoch + pacing.rounds_left(run.epoch)
+    return run.n_epochs
+
+
+def progress_text(run, total: int | None = None) -> str:
+    "Where a run is, in a line; with the epochs that it takes at most, where they are known."
     worst = "–"
     if run.curve:
-        last, (correct, total, _) = run.curve[-1], run.best
+        last, (correct, n, _) = run.curve[-1], run.best
         bound = "≤ " if last["val_worst_group"] is None else ""
         now = f"{bound}{100 * last['val_worst_group_at_most']:.1f} %"
-        worst = f"{now}, best {100 * correct / total:.1f} %"
+        worst = f"{now}, best {100 * correct / n:.1f} %"
     active = len(run.method.active(run.epoch))
-    return f"{run.method.name}: epoch {run.epoch}, active {active:,}, worst group {worst}"
+    of = f" of {total}" if total else ""
+    of += " at most unless one is better" if total and run.n_epochs is None else ""
+    return f"{run.method.name}: epoch {run.epoch}{of}, active {active:,}, worst group {worst}"
 
 # %% ../../nbs/08_training/06_loop.ipynb #lo000003
 from torch.nn.functional import cross_entropy
 
+from ..methods.schedules import AutoPacing
 from ..networks.device import OUT_OF_MEMORY, largest_batch
 
 # %% ../../nbs/08_training/06_loop.ipynb #86789263

@@ -16,8 +16,8 @@ class Settings:
     "How to train. Raises `ValueError` for a value outside its range."
 
     lr: float = 1e-3  # learning rate, > 0
-    weight_decay: float = 1e-4  # ≥ 0
-    batch_size: int = 64  # ≥ 1
+    weight_decay: float = 1e-4  # pull of the weights towards zero, ≥ 0
+    batch_size: int = 64  # examples of a step, ≥ 1
     optimiser: str = "sgd"  # 'sgd' with momentum (not dampened), or 'adamw'
     momentum: float = 0.9  # of SGD, in [0, 1)
     eps: float = 1e-8  # ε of AdamW, > 0
