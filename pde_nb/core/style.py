@@ -98,7 +98,9 @@ class Row:
 
     def __post_init__(self):
         if not self.low <= self.figure <= self.high:
-            raise ValueError(f"{self.name}: {self.figure} lies outside its interval [{self.low}, {self.high}]")
+            raise ValueError(
+                f"{self.name}: {self.figure} lies outside its interval [{self.low}, {self.high}]"
+            )
 
 # %% ../../nbs/01_core/05_style.ipynb #stylerow3
 def fig_rows(

@@ -15,7 +15,7 @@ import posixpath
 import sys
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
@@ -163,6 +163,7 @@ class Columns:
     "Columns of numbers (float64) and of categories (strings), without missing values."
 
     columns: dict[str, Shaped[np.ndarray, " n"]]
+    how: dict = field(default_factory=dict)  # name → `HowRead`, by which new cells are read alike
     kind = "table"
 
     def __len__(self):

@@ -29,53 +29,8 @@ from pde_nb.sources.batches import (
     settings_digest,
 )
 from .data import Data
+from .encoding import ColumnCode, Standard, learn_column
 from .picture_cache import CACHE_VERSION, decode_all
-
-# %% ../../nbs/05_sources/08_inputs.ipynb #6743cba0
-MAX_CATEGORIES = 1000  # of one column
-
-
-def standardise(
-    x: Float[np.ndarray, "n d"],
-    train: np.ndarray,  # (n,) boolean: the rows that mean and standard deviation are taken from
-) -> Float[np.ndarray, "n d"]:
-    "Columns with mean 0 and standard deviation 1 over the training rows; a constant one is only moved."
-    if x.dtype == np.float64:
-        x = without_overflow(x)
-    mean, std = x[train].mean(0, dtype=np.float64), x[train].std(0, dtype=np.float64)
-    constant = std <= 1e-7 * np.maximum(1e-30, abs(mean))
-    standard = (x - mean) / np.where(constant, 1, std)
-    largest = np.finfo(np.float32).max  # for a value that training has nothing like
-    return np.clip(standard, -largest, largest, out=standard).astype(np.float32)
-
-
-def without_overflow(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
-    "Numbers whose squares are finite: columns that reach 1e100 are divided by a power of two."
-    reach = np.maximum(x.max(0), -x.min(0))
-    if (reach < 1e100).all():
-        return x
-    return x / np.where(reach < 1e100, 1.0, 2.0**1000)
-
-
-def one_hot(
-    column: np.ndarray,  # (n,) values
-    train: np.ndarray,  # (n,) boolean
-    name: str = "column",  # for the error message
-) -> tuple[Float[np.ndarray, "n k"], np.ndarray, int]:
-    """One column per value that the training rows have; these values; and how many rows have another value.
-
-    Raises `ValueError` where training has more than `MAX_CATEGORIES` values.
-    """
-    values = np.unique(column[train])
-    if len(values) > MAX_CATEGORIES:
-        raise ValueError(
-            f"{name} has {len(values):,} different values in training, more than {MAX_CATEGORIES:,}; "
-            "it names examples rather than kinds of them: leave it out, or group its values."
-        )
-    at = np.minimum(np.searchsorted(values, column), len(values) - 1)
-    known = values[at] == column
-    columns = (at[:, None] == np.arange(len(values))) & known[:, None]
-    return columns.astype(np.float32), values, int((~known).sum())
 
 # %% ../../nbs/05_sources/08_inputs.ipynb #ea45d05d
 def _training_rows(split, n):
@@ -101,12 +56,15 @@ class ArraySource(Source):
         kind: str,  # 'features' or 'table'
         names=(),  # of the columns
         notes=(),  # what a user should know
+        standard: Standard | None = None,  # of features: what standardised them
+        codes: tuple[ColumnCode, ...] = (),  # of a table: how its columns were encoded
         device="cpu",
         digest: str = "",  # of the inputs and the settings
     ):
         self.device, self.kind = check_device(device), kind
         self.shape, self.digest = tuple(x.shape[1:]), digest
         self.names, self.notes = tuple(names), tuple(notes)
+        self.standard, self.codes = standard, codes
         self.examples = DeviceArray(x.astype(np.float32, copy=False), self.device)
 
     def __len__(self):
@@ -131,9 +89,9 @@ def feature_source(
     settings = settings_digest(
         "features", digest, x.shape, normalise is not None, np.packbits(train).tobytes()
     )
-    if normalise is not None:
-        x = standardise(x, train)
-    return ArraySource(x, kind="features", device=device, digest=settings)
+    standard = None if normalise is None else Standard.learn(x, train)
+    x = x if standard is None else standard(x)
+    return ArraySource(x, kind="features", device=device, digest=settings, standard=standard)
 
 # %% ../../nbs/05_sources/08_inputs.ipynb #1d3dde06
 def table_source(
@@ -143,32 +101,32 @@ def table_source(
     device="cpu",
     normalise="imagenet",  # None: numbers as they are; anything else: standardised
     digest: str = "",  # of the inputs
+    how: dict | None = None,  # name → `HowRead`, by which new cells are read
 ) -> ArraySource:  # `names` are those of the columns of a batch
     """A source of table rows.
 
     Raises `ValueError` for values that are not finite and for columns with too many categories.
     """
     train = _training_rows(split, len(next(iter(columns.values()))))
-    parts, names = [], []
-    notes = []
+    parts, codes, notes = [], [], []
     for name, column in columns.items():
         if column.dtype.kind in "biuf":
             check_finite(column, f"column {name!r}")
-            numbers = column[:, None]
-            parts.append(numbers if normalise is None else standardise(numbers.astype(float), train))
-            names.append(name)
-            continue
-        hot, values, unseen = one_hot(column.astype(str), train, f"column {name!r}")
-        parts.append(hot)
-        names += [f"{name}={value}" for value in values]
+        code = learn_column(name, column, train, (how or {}).get(name), normalise is not None)
+        encoded, known = code.encode(column if code.values is None else column.astype(str))
+        parts.append(encoded)
+        codes.append(code)
+        unseen = int((~known).sum())
         if unseen:
             notes.append(
                 f"{unseen} of {len(column)} examples have a value of {name!r} that training lacks; "
                 "it counts as none of the known ones"
             )
+    names = [output for code in codes for output in code.outputs]
     settings = settings_digest("table", digest, names, normalise is not None, np.packbits(train).tobytes())
     x = np.concatenate(parts, 1).astype(np.float32)
-    return ArraySource(x, kind="table", names=names, notes=notes, device=device, digest=settings)
+    about = dict(names=names, notes=notes, codes=tuple(codes))
+    return ArraySource(x, kind="table", device=device, digest=settings, **about)
 
 # %% ../../nbs/05_sources/08_inputs.ipynb #9f07c53f
 def load_tokenizer(tokenizer):
@@ -397,7 +355,7 @@ def make_source(
         how = dict(tokenizer=tokenizer, max_tokens=max_tokens, progress=progress)
         return TokenSource(inputs.first, inputs.second, **how, **common)
     if kind == "table":
-        return table_source(inputs.columns, data.split, normalise=normalise, **common)
+        return table_source(inputs.columns, data.split, normalise=normalise, how=inputs.how, **common)
     if kind == "features":
         return feature_source(inputs.x, data.split, normalise=normalise, **common)
     x = inputs.x if kind == "pixels" else decode_all(inputs, size or 224, cache, workers, progress, centre)
