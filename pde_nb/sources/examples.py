@@ -93,6 +93,7 @@ class Pictures:
 
     root: Path
     files: Shaped[np.ndarray, " n"]  # names relative to root, with /
+    column: str = ""  # of the table that names them
     kind = "pictures"
 
     def __len__(self):
@@ -147,6 +148,7 @@ class Texts:
 
     first: Shaped[np.ndarray, " n"]  # strings
     second: Shaped[np.ndarray, " n"] | None = None
+    names: tuple[str, ...] = ()  # of the columns that hold them
     kind = "texts"
 
     def __len__(self):

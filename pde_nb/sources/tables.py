@@ -248,7 +248,8 @@ def _text_inputs(frame, names, missing) -> Texts:
     "One or two columns of text."
     if len(names) > 2:
         raise ValueError(f"text={names}; name one column, or two for pairs.")
-    return Texts(*(text_column(frame[name], name, missing) for name in names))
+    columns = [text_column(frame[name], name, missing) for name in names]
+    return Texts(*columns, names=tuple(map(str, names)))
 
 
 def _picture_inputs(frame, image, root) -> Pictures:
@@ -261,7 +262,7 @@ def _picture_inputs(frame, image, root) -> Pictures:
             f"the column {image!r} has {gone.sum():,} missing names, "
             f"the first in row {int(gone.argmax())}; drop those rows."
         )
-    return find_pictures(root, frame[image].tolist())
+    return replace(find_pictures(root, frame[image].tolist()), column=str(image))
 
 # %% ../../nbs/05_sources/03_tables.ipynb #tb000009
 def role_rows(frame, roles: dict, splits, data: Data, opening: Opening) -> list[tuple]:
