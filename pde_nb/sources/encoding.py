@@ -96,6 +96,11 @@ class ColumnCode:
         "The names of what the network gets."
         return [self.name] if self.values is None else [f"{self.name}={value}" for value in self.values]
 
+    def known(self, column: Shaped[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
+        "Which of some categories training has."
+        texts, at = np.unique(canonical(column, self.values) if self.how.numbers else column, return_inverse=True)
+        return np.isin(texts, self.values)[at]
+
     def encode(self, column: Shaped[np.ndarray, " n"]) -> tuple[Float[np.ndarray, "n k"], Bool[np.ndarray, " n"]]:
         "The numbers that the network gets, and which rows have a value that training knows."
         if self.values is not None:
