@@ -62,6 +62,7 @@ class Predictor:
     channels_last: bool = False
     temperature: float = 1.0  # of the probabilities; the predicted class does not depend on it
     name: str = "model"  # of the run, for messages
+    identity: str = ""  # digest of the weights
 
     @property
     def classes(self) -> np.ndarray:

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 
-from ..core.arguments import lookup
 from ..core.schema import Document, Fields, Items, Maybe, Number, Plain, Table, Text, read_checked, write_checked
 from ..core.files import write_whole
 from .batches import PixelSource, Source
@@ -79,14 +78,13 @@ class Preparation:
         cls,
         data: Data,
         source: Source,  # that `make_source` made of it
-        size: int | None = None,  # options of `make_source`, for picture files
-        centre: int | None = None,
+        centre: int | None = None,  # of `make_source`, for picture files
     ) -> "Preparation":
         "That of a data set and its source."
-        return learn_preparation(data, source, size, centre)
+        return learn_preparation(data, source, centre)
 
 # %% ../../nbs/05_sources/15_preparation.ipynb #pp000009
-def learn_preparation(data: Data, source: Source, size, centre) -> Preparation:
+def learn_preparation(data: Data, source: Source, centre) -> Preparation:
     "All that new rows need to become what the rows of a data set became."
     inputs = data.inputs
     groups = getattr(data.eval_groups, "variables", ())
