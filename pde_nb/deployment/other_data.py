@@ -14,7 +14,8 @@ import numpy as np
 from ..algorithm.groups import make_groups
 from ..algorithm.metrics import Figures, GroupCounts, count_correct, figures, figures_table
 from ..core.arguments import did_you_mean
-from ..core.seals import write_record
+from ..core.files import with_origin
+from ..core.seals import write_sealed
 from ..core.tables import Table
 from ..prediction.predictor import Predictor
 from ..prediction.rows import NewRows
@@ -244,7 +245,7 @@ def other_shares(counts: GroupCounts, shares: dict) -> list[str]:
 
 # %% ../../nbs/08_deployment/32_other_data.ipynb #ju000013
 def keep_judgement(folder, name: str, judged: Judged) -> Path:
-    "Write a judgement beside a run, as `judged-NAME.json`."
+    "Write a judgement beside a run, as `judged-NAME.json`. An earlier one of that name is replaced."
     path = Path(folder) / f"judged-{name}.json"
-    write_record(path, **judged.to_dict())
+    write_sealed(path, with_origin(**judged.to_dict()))
     return path
