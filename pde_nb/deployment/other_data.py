@@ -195,7 +195,7 @@ class Watch:
 
     def add_unknown(self, code, values):
         "Count the categories of a column that training lacks."
-        names, counts = np.unique(values[~code.known(values)], return_counts=True)
+        names, counts = np.unique(values[code.positions(values) < 0], return_counts=True)
         seen = self.unknown.setdefault(code.name, {})
         for name, count in zip(names.tolist(), counts.tolist()):
             seen[name] = seen.get(name, 0) + count

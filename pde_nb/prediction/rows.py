@@ -150,6 +150,8 @@ def table_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iterat
 
 def check_readable(column, gone, code, at: int):
     "Raises `ValueError` where most cells of a column are not of the kind that they were in training."
+    if not gone.any():
+        return
     bad = gone & column.notna().to_numpy()
     if bad.mean() > 0.5 and bad.sum() > 1:
         first = column[bad.argmax()]
@@ -165,7 +167,7 @@ def remark_column(remarks, code, values, gone):
         for row in np.flatnonzero(gone):
             remarks[row] = joined(remarks[row], f"{code.name} filled with {code.middle:g}")
         return
-    unknown = ~code.known(values)
+    unknown = code.positions(values) < 0
     for row in np.flatnonzero(unknown):
         what = "missing" if gone[row] else f"{values[row]!r} unknown"
         remarks[row] = joined(remarks[row], f"{code.name} {what}")

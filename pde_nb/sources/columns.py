@@ -524,8 +524,8 @@ def read_alike(
 ) -> tuple[Shaped[np.ndarray, " n"], Shaped[np.ndarray, " n"]]:
     """The values of new cells, and which of them have none that fits, as booleans.
 
-    Numbers, dates and booleans are float64, nan where there is none; categories are strings, 'missing' where
-    there is none. Raises `ValueError` where cells hold lists or arrays.
+    Numbers, dates and booleans are float64, nan where there is none; categories are strings (objects),
+    'missing' where there is none. Raises `ValueError` where cells hold lists or arrays.
     """
     gone = column.isna().to_numpy()
     found = None
@@ -534,7 +534,7 @@ def read_alike(
         if found is None:
             raise ValueError(f"the column {name!r} holds lists or arrays; in training each was one value.")
     if how.kind == "category":
-        return category_values(column, found, gone), gone
+        return texts_alike(column, found, gone), gone
     values = values_alike(column, found, how)
     values[~np.isfinite(values)] = np.nan
     for limit, beyond in ((how.far_below, np.less_equal), (how.far_above, np.greater_equal)):
@@ -548,6 +548,20 @@ def numbers_alike(column, how: HowRead) -> bool:
     if how.kind == "date":
         return column.dtype.kind == "M"
     return is_numbers(column)
+
+
+def texts_alike(column, found: Distinct, gone) -> Shaped[np.ndarray, " n"]:
+    "The categories of new cells as strings, 'missing' where there is none."
+    if not found.all_text:
+        return category_values(column, found, gone).astype(object)
+    return string_objects([*found.texts, "missing"])[found.codes]
+
+
+def string_objects(texts) -> Shaped[np.ndarray, " n"]:
+    "Strings as an array of objects."
+    out = np.empty(len(texts), object)
+    out[:] = texts
+    return out
 
 
 def values_alike(column, found: Distinct | None, how: HowRead) -> Float[np.ndarray, " n"]:
