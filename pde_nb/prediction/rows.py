@@ -168,6 +168,8 @@ def remark_column(remarks, code, values, gone):
             remarks[row] = joined(remarks[row], f"{code.name} filled with {code.middle:g}")
         return
     unknown = code.positions(values) < 0
+    if not unknown.any():
+        return
     for row in np.flatnonzero(unknown):
         what = "missing" if gone[row] else f"{values[row]!r} unknown"
         remarks[row] = joined(remarks[row], f"{code.name} {what}")

@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
 from .columns import HowRead
+from .examples import need
 
 # %% ../../nbs/05_sources/07_encoding.ipynb #en000007
 @dataclass(frozen=True, eq=False)
@@ -76,8 +77,10 @@ def category_positions(
     values: Shaped[np.ndarray, " k"],  # known ones
 ) -> Int[np.ndarray, " n"]:
     "The position of each value among the known ones; −1 for another."
-    at = {value: k for k, value in enumerate(values.tolist())}
-    return np.fromiter((at.get(value, -1) for value in column.tolist()), np.int64, len(column))
+    pd = need("pandas", "a table")
+    codes, found = pd.factorize(column.astype(object, copy=False))
+    known = {value: k for k, value in enumerate(values.tolist())}
+    return np.array([*(known.get(value, -1) for value in found), -1])[codes]
 
 # %% ../../nbs/05_sources/07_encoding.ipynb #en000014
 @dataclass(frozen=True, eq=False)
