@@ -18,6 +18,7 @@ from torch import nn
 from .rows import NewRows, new_rows
 from .temperature import Temperature
 from ..sources.batches import Source, check_device
+from ..sources.inputs import ArraySource
 from ..sources.preparation import Preparation, prepared
 
 # %% ../../nbs/07_prediction/03_predictor.ipynb #pr000007
@@ -89,11 +90,15 @@ class Predictor:
 
     def probabilities(self, piece: NewRows) -> Float[np.ndarray, "n classes"]:
         "The probability of each class for each of some rows that are read."
-        source = prepared(
-            self.preparation, piece.inputs, device=self.device, channels_last=self.channels_last
-        )
-        logits = source_logits(self.model, source, np.arange(len(piece)), self.batch, self.autocast)
+        logits = source_logits(self.model, self.source(piece), np.arange(len(piece)), self.batch, self.autocast)
         return softmax(logits, self.temperature)
+
+    def source(self, piece: NewRows) -> Source:
+        "The batches of some rows that are read."
+        if piece.encoded is not None:
+            return ArraySource(piece.encoded, kind="table", device=self.device)
+        how = dict(device=self.device, channels_last=self.channels_last)
+        return prepared(self.preparation, piece.inputs, **how)
 
     def autocast(self):
         "The precision of the run."

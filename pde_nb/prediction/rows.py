@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Shaped
+from jaxtyping import Float, Shaped
 
 from ..core.arguments import did_you_mean
 from ..sources.columns import read_alike
@@ -38,6 +38,7 @@ class NewRows:
     inputs: Columns | Arrays | Pictures | Texts
     kept: dict[str, Shaped[np.ndarray, " n"]]  # columns that are carried along
     remarks: Shaped[np.ndarray, " n"]  # what had to be mended in a row; '' for nothing
+    encoded: Float[np.ndarray, "n d"] | None = None  # of a table: what the network gets
 
     def __len__(self):
         return len(self.inputs)
@@ -138,14 +139,18 @@ def check_columns(names, preparation: Preparation, keep: list):
 def table_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iterator[NewRows]:
     "The rows of a table, piece by piece."
     for at, frame in frames(rows, preparation, size, keep, skip):
-        columns = {}
+        columns, parts = {}, []
         remarks = np.full(len(frame), "", object)
         for code in preparation.codes:
             values, gone = read_alike(frame[code.name], code.name, code.how)
             check_readable(frame[code.name], gone, code, at)
+            encoded, known = code.encode(values)
             columns[code.name] = values
-            remark_column(remarks, code, values, gone)
-        yield NewRows(at, Columns(columns), kept_columns(frame, keep), remarks)
+            parts.append(encoded)
+            if not known.all():
+                remark_column(remarks, code, values, gone, known)
+        x = np.concatenate(parts, 1).astype(np.float32, copy=False)
+        yield NewRows(at, Columns(columns), kept_columns(frame, keep), remarks, x)
 
 
 def check_readable(column, gone, code, at: int):
@@ -161,17 +166,12 @@ def check_readable(column, gone, code, at: int):
         )
 
 
-def remark_column(remarks, code, values, gone):
+def remark_column(remarks, code, values, gone, known):
     "Add to the remarks on some rows what had to be mended in one column."
-    if code.values is None:
-        for row in np.flatnonzero(gone):
-            remarks[row] = joined(remarks[row], f"{code.name} filled with {code.middle:g}")
-        return
-    unknown = code.positions(values) < 0
-    if not unknown.any():
-        return
-    for row in np.flatnonzero(unknown):
+    for row in np.flatnonzero(~known):
         what = "missing" if gone[row] else f"{values[row]!r} unknown"
+        if code.values is None:
+            what = f"filled with {code.middle:g}"
         remarks[row] = joined(remarks[row], f"{code.name} {what}")
 
 
