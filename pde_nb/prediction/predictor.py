@@ -9,6 +9,7 @@ __all__ = ['source_logits', 'softmax', 'Predictor', 'Prediction', 'probability_n
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -63,6 +64,7 @@ class Predictor:
     channels_last: bool = False
     temperature: float = 1.0  # of the probabilities; the predicted class does not depend on it
     name: str = "model"  # of the run, for messages
+    cache: str | Path = "memory"  # of decoded pictures: a folder, or nothing on disk
     identity: str = ""  # digest of the weights
     fitted: Temperature | None = None  # on validation
 
@@ -97,7 +99,7 @@ class Predictor:
         "The batches of some rows that are read."
         if piece.encoded is not None:
             return ArraySource(piece.encoded, kind="table", device=self.device)
-        how = dict(device=self.device, channels_last=self.channels_last)
+        how = dict(device=self.device, channels_last=self.channels_last, cache=self.cache)
         return prepared(self.preparation, piece.inputs, **how)
 
     def autocast(self):
