@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['NETWORK', 'AGAIN', 'TEMPERATURE', 'PORTABLE', 'predictor_of', 'validation_temperature', 'how_it_predicts',
            'prediction_columns', 'column_name', 'group_of_rows', 'save_predictions', 'plain_cells', 'save_portable',
-           'complete_folder', 'load_predictor', 'given_network', 'bare_network']
+           'complete_folder', 'load', 'given_network', 'bare_network']
 
 # %% ../../nbs/08_training/11_portable.ipynb #po000004
 import csv
@@ -155,7 +155,7 @@ def complete_folder(folder, run: Run):
     add_file(folder, "predictions.csv", lambda path: save_predictions(path, run))
 
 # %% ../../nbs/08_training/11_portable.ipynb #po000014
-def load_predictor(
+def load(
     folder,  # of a finished run
     model: nn.Module | None = None,  # needed where the run had a module of the user's own
     device: str = "cpu",
