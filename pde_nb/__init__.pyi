@@ -7,6 +7,8 @@ from .algorithm.metrics import group_report as group_report
 from .algorithm.sampler import ExpansionSampler as ExpansionSampler
 from .analysis.comparison import compare as compare
 from .analysis.diagnosis import diagnose as diagnose
+from .deployment.estimator import RobustClassifier as RobustClassifier
+from .deployment.other_data import judge as judge
 from .methods.base import Method as Method
 from .methods.dfr import DFR as DFR
 from .methods.dfr import DFRTrain as DFRTrain
@@ -28,8 +30,10 @@ from .sources.hubs import from_hf as from_hf
 from .sources.hubs import from_wilds as from_wilds
 from .sources.tables import from_folder as from_folder
 from .sources.tables import from_table as from_table
+from .training.fit import complete as complete
 from .training.fit import evaluate_run as evaluate_run
 from .training.fit import robust_fit as robust_fit
+from .training.portable import load as load
 from .training.record import RunRecord as RunRecord
 from .training.seeds import fit_seeds as fit_seeds
 from .training.settings import Settings as Settings

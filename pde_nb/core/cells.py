@@ -343,6 +343,7 @@ class Written:
     mark: str = "."  # the decimal mark
     unit: str = ""  # that all of them have
     unclear: str = ""  # why they cannot be read
+    units: tuple[str, ...] = ("",)  # that a number may have
 
 
 def written_numbers(found: Distinct) -> Written:
@@ -364,7 +365,7 @@ def written_numbers(found: Distinct) -> Written:
         return Written(np.full(len(fits), np.nan), unclear=_why_unclear(digits))
     values = [number_of(one.digits, mark) if fit else None for one, fit in zip(numerals, fits)]
     as_floats = np.array([np.nan if value is None else value for value in values], float)
-    return Written(as_floats, mark, unit if allowed == {unit} else "")
+    return Written(as_floats, mark, unit if allowed == {unit} else "", units=tuple(sorted(allowed)))
 
 
 def _why_unclear(digits) -> str:

@@ -284,6 +284,7 @@ class PixelSource(Source):
         self.shape, self.channels_last = tuple(x.shape[1:]), channels_last
         self.augment = _check_augment(augment)
         mean, std = _moments(normalise, x.shape[1])
+        self.moments = tuple(mean.tolist()), tuple(std.tolist())
         pixels = (digest, x.shape, str(x.dtype))
         self.digest = settings_digest(kind, *pixels, mean.tolist(), std.tolist(), self.augment)
         full = 255 if x.dtype == np.uint8 else 1

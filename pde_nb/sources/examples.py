@@ -4,11 +4,12 @@
 
 # %% auto #0
 __all__ = ['BLOCK', 'fingerprint', 'string_array', 'file_sizes', 'Pictures', 'find_pictures', 'Texts', 'Columns', 'Arrays',
-           'make_arrays', 'need', 'check_installed', 'check_table_file', 'read_table', 'import_torchvision',
-           'example_table']
+           'make_arrays', 'need', 'check_installed', 'check_table_file', 'read_table', 'table_pieces',
+           'import_torchvision', 'example_table']
 
 # %% ../../nbs/05_sources/01_examples.ipynb #290ccdf4
 import os
+from dataclasses import field
 
 import numpy as np
 
@@ -88,6 +89,7 @@ class Pictures:
 
     root: Path
     files: Shaped[np.ndarray, " n"]  # names relative to root, with /
+    column: str = ""  # of the table that names them
     kind = "pictures"
 
     def __len__(self):
@@ -142,6 +144,7 @@ class Texts:
 
     first: Shaped[np.ndarray, " n"]  # strings
     second: Shaped[np.ndarray, " n"] | None = None
+    names: tuple[str, ...] = ()  # of the columns that hold them
     kind = "texts"
 
     def __len__(self):
@@ -158,6 +161,7 @@ class Columns:
     "Columns of numbers (float64) and of categories (strings), without missing values."
 
     columns: dict[str, Shaped[np.ndarray, " n"]]
+    how: dict = field(default_factory=dict)  # name → `HowRead`, by which new cells are read alike
     kind = "table"
 
     def __len__(self):
@@ -336,23 +340,10 @@ def read_table(
 def _read_text_table(path, kind, text, options) -> tuple:
     "The names in the first row, and the table, of a .csv or .tsv file."
     pd = need("pandas", "reading a table")
-    try:
+    with _read_as(path, kind):
         header = _read_header(path, options)
         literal = {name: str for name in text if name in header}
         return header, pd.read_csv(path, converters=literal, **options)
-    except UnicodeDecodeError as e:
-        raise ValueError(
-            f"{path} is not UTF-8 text ({e.reason} at byte {e.start}); "
-            "save it as UTF-8, or pass the result of pandas.read_csv(…, encoding=…)."
-        ) from e
-    except (EOFError, zlib.error, gzip.BadGzipFile) as e:
-        raise ValueError(
-            f"{path} is damaged or cut short and cannot be unpacked ({e}); copy or download it again."
-        ) from e
-    except (ValueError, OSError) as e:
-        raise ValueError(
-            f"{path} cannot be read as {kind} ({str(e).strip()}); correct it there, or write the file again."
-        ) from e
 
 # %% ../../nbs/05_sources/01_examples.ipynb #ex0000a1
 def _read_parquet(path):
@@ -371,6 +362,87 @@ def _read_parquet(path):
 
 def _first_line(error) -> str:
     return (str(error).strip().splitlines() or [""])[0][:200]
+
+# %% ../../nbs/05_sources/01_examples.ipynb #ex0000a6
+from contextlib import contextmanager
+
+# %% ../../nbs/05_sources/01_examples.ipynb #ex0000a7
+def table_pieces(
+    path,  # .csv, .tsv or .parquet, as for `read_table`
+    size: int,  # rows of a piece
+    literal=(),  # columns to take literally: there 'NA' and 'null' are words, not missing values
+    as_text=(),  # columns to read as text; 'NA' and empty cells are missing
+) -> Iterator:  # of DataFrames
+    """A table piece by piece, in memory that does not grow with the file.
+
+    Raises `ValueError` as `read_table` does, for a file without rows too.
+    """
+    path = Path(path)
+    pd = need("pandas", "reading a table")
+    check_table_file(path)
+    kind = _table_kind(path)
+    if kind == "parquet":
+        yield from _parquet_pieces(path, size)
+        return
+    options = dict(sep="\t" if kind == "tsv" else ",", low_memory=False)
+    with _read_as(path, kind):
+        header = _read_header(path, options)
+    check_twice(header, path)
+    literal = {name: str for name in literal if name in header}
+    texts = {name: str for name in as_text if name in header}
+    with _read_as(path, kind):
+        file = pd.read_csv(path, converters=literal, dtype=texts, chunksize=size, **options)
+    with file:
+        yield from _text_pieces(file, path, kind, header)
+
+# %% ../../nbs/05_sources/01_examples.ipynb #ex0000a8
+@contextmanager
+def _read_as(path, kind):
+    "Errors of reading a file of text, in words."
+    try:
+        yield
+    except UnicodeDecodeError as e:
+        raise ValueError(
+            f"{path} is not UTF-8 text ({e.reason} at byte {e.start}); "
+            "save it as UTF-8, or pass the result of pandas.read_csv(…, encoding=…)."
+        ) from e
+    except (EOFError, zlib.error, gzip.BadGzipFile) as e:
+        raise ValueError(
+            f"{path} is damaged or cut short and cannot be unpacked ({e}); copy or download it again."
+        ) from e
+    except (ValueError, OSError) as e:
+        raise ValueError(
+            f"{path} cannot be read as {kind} ({str(e).strip()}); correct it there, or write the file again."
+        ) from e
+
+
+def _text_pieces(file, path, kind, header) -> Iterator:
+    "The pieces that pandas reads from a file of text."
+    first = True
+    while True:
+        with _read_as(path, kind):
+            frame = next(file, None)
+        if frame is None:
+            return
+        if first:
+            _check_fields(frame, header, path)
+        first = False
+        yield frame.reset_index(drop=True)
+
+
+def _parquet_pieces(path, size: int) -> Iterator:
+    "The pieces of a .parquet file, each of the same number of rows but for the last."
+    parquet = need("pyarrow.parquet", "reading a .parquet file")
+    try:
+        file = parquet.ParquetFile(path)
+    except Exception as e:  # a damaged file may break its reader in any way
+        raise ValueError(
+            f"{path} cannot be read as parquet ({type(e).__name__}: {_first_line(e)}); "
+            "it seems to be damaged or no parquet file: copy or write it again."
+        ) from e
+    with file:
+        for piece in file.iter_batches(size):
+            yield piece.to_pandas()
 
 # %% ../../nbs/05_sources/01_examples.ipynb #4e363053
 def _table_kind(path) -> str:

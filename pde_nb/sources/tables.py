@@ -22,6 +22,7 @@ from ..core.cells import NO_VALUE, SHOWN, Cell, Distinct, Origin, counted, disti
 from ..core.statistics import far_rows
 from pde_nb.sources.columns import (
     ColumnReading,
+    HowRead,
     is_numbers,
     middle_and_ends,
     read_column,
@@ -36,9 +37,7 @@ from .examples import Columns, Pictures, Texts, find_pictures, string_array
 # %% ../../nbs/05_sources/03_tables.ipynb #tb000005
 def filled(reading: ColumnReading, asked: str, train) -> tuple[np.ndarray, int, float]:
     "The values of a column with the median where there is none, how many, and the median."
-    gone = reading.gone
-    if reading.n_far and not asked:
-        gone = gone | np.isin(np.arange(len(gone)), far_rows(reading.values))
+    gone = reading.gone | far_mask(reading, asked)
     if reading.kind == "category" or not gone.any():
         return reading.values, int(gone.sum()), np.nan
     known = reading.values[train & ~gone]
@@ -52,6 +51,28 @@ def filled(reading: ColumnReading, asked: str, train) -> tuple[np.ndarray, int, 
         middle = float(round(middle))
     return np.where(gone, middle, reading.values), int(gone.sum()), middle
 
+# %% ../../nbs/05_sources/03_tables.ipynb #tb0000f1
+def far_mask(reading: ColumnReading, asked: str) -> np.ndarray:
+    "Which values of a column are absurdly far from the others, and nobody asked to keep them."
+    if not reading.n_far or asked:
+        return np.zeros(len(reading.gone), bool)
+    return np.isin(np.arange(len(reading.gone)), far_rows(reading.values))
+
+
+def how_filled(reading: ColumnReading, asked: str, n_filled: int, middle: float, literal: bool) -> HowRead:
+    "How new cells are to be read and filled: as those of this column were."
+    how = replace(reading.how, literal=literal)
+    if not n_filled or reading.kind == "category":
+        return how
+    how = replace(how, middle=middle)
+    far = reading.values[far_mask(reading, asked)]
+    below, above = far[far < middle], far[far > middle]
+    if len(below):
+        how = replace(how, far_below=float(below.max()))
+    if len(above):
+        how = replace(how, far_above=float(above.min()))
+    return how
+
 # %% ../../nbs/05_sources/03_tables.ipynb #tb000006
 @dataclass
 class Opening:
@@ -62,6 +83,7 @@ class Opening:
     missing: str  # 'error' or 'fill'
     train: np.ndarray  # (n,) boolean: the training rows
     rows: dict = field(default_factory=dict)  # name → row of `readings_table`
+    how: dict[str, HowRead] = field(default_factory=dict)  # of the features that are kept
     useless: list[str] = field(default_factory=list)  # columns left out, with the reason
     remarks: list[str] = field(default_factory=list)  # of columns, not all of which are told
 
@@ -87,6 +109,8 @@ class Opening:
     def keep(self, reading: ColumnReading, name, asked) -> np.ndarray:
         "The values of a column, filled, and a row for it."
         values, n_filled, middle = filled(reading, asked, self.train)
+        literal = asked == "category" and self.origin.file is not None
+        self.how[str(name)] = how_filled(reading, asked, n_filled, middle, literal)
         if n_filled and reading.kind != "category":
             reading = replace(reading, values=values, **middle_and_ends(values))
         self.rows[name] = reading_row(reading, why="asked for" if asked else "", n_filled=n_filled)
@@ -125,7 +149,7 @@ def feature_columns(frame, used, features, opening: Opening, notes: list[str]) -
             f"{': ' * bool(opening.useless)}{', '.join(opening.useless)}; "
             "add columns, or name a column of text or of pictures with text= or image=."
         )
-    return Columns(columns)
+    return Columns(columns, {name: opening.how[name] for name in columns})
 
 
 def told(remarks: list[str]) -> list[str]:
@@ -208,7 +232,8 @@ def _text_inputs(frame, names, missing) -> Texts:
     "One or two columns of text."
     if len(names) > 2:
         raise ValueError(f"text={names}; name one column, or two for pairs.")
-    return Texts(*(text_column(frame[name], name, missing) for name in names))
+    columns = [text_column(frame[name], name, missing) for name in names]
+    return Texts(*columns, names=tuple(map(str, names)))
 
 
 def _picture_inputs(frame, image, root) -> Pictures:
@@ -221,7 +246,7 @@ def _picture_inputs(frame, image, root) -> Pictures:
             f"the column {image!r} has {gone.sum():,} missing names, "
             f"the first in row {int(gone.argmax())}; drop those rows."
         )
-    return find_pictures(root, frame[image].tolist())
+    return replace(find_pictures(root, frame[image].tolist()), column=str(image))
 
 # %% ../../nbs/05_sources/03_tables.ipynb #08f6bee3
 from pathlib import Path

@@ -4,19 +4,23 @@
 
 # %% auto #0
 __all__ = ['COARSE', 'FINE', 'MOST_OTHER', 'Fit', 'robust_fit', 'fit_spec', 'validation_note', 'reopened', 'evaluate_run',
-           'OtherCounts', 'compare_counts']
+           'complete', 'OtherCounts', 'compare_counts']
 
 # %% ../../nbs/08_training/12_fit.ipynb #c97359fc
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import nn
 
+from ..prediction.predictor import Predictor
 from ..sources.data import SPLITS, Data
+from .folder import hold
+from .portable import complete_folder, prediction_columns, predictor_of, save_portable
 from .record import RunRecord
 from .run import Run
 from .spec import RunSpec, build, built_config, decide
@@ -29,6 +33,26 @@ class Fit:
     model: nn.Module
     record: RunRecord  # as text it is the report
     run: Run | None  # None when the run was finished before
+    selected: Run = field(repr=False, default=None)  # the run with the selected weights
+
+    @cached_property
+    def predictor(self) -> Predictor:
+        "What predicts new rows."
+        return predictor_of(self.selected, self.record.config)
+
+    def predict(self, rows, **how) -> np.ndarray:  # (n,)
+        "The class of each of some new rows, by its name; arguments and errors as in `new_rows`."
+        return self.predictor.predict(rows, **how)
+
+    def predict_proba(self, rows, **how) -> np.ndarray:  # (n, classes)
+        "The probability of each class for new rows, in the order of `predictor.classes`."
+        return self.predictor.predict_proba(rows, **how)
+
+    def predictions(self, split: str = "test"):  # a DataFrame
+        "What is predicted for the rows of a split: see `prediction_columns`. Raises `ValueError` for another."
+        import pandas as pd
+
+        return pd.DataFrame(prediction_columns(self.selected, self.selected.data.rows(split)))
 
 # %% ../../nbs/08_training/12_fit.ipynb #fc0cf2e4
 def robust_fit(
@@ -146,7 +170,7 @@ def fit_in_memory(job: Job) -> Fit:
     "Train, and write nothing."
     first = train_first(job, None) if job.stage else None
     record = conclude(train(job.run, bar=job.bar), job.config, job.notes, first)
-    return Fit(job.run.model, record, job.run)
+    return Fit(job.run.model, record, job.run, job.run)
 
 
 def fit_in_folder(job: Job, folder: Path) -> Fit:
@@ -159,7 +183,7 @@ def fit_in_folder(job: Job, folder: Path) -> Fit:
             load_finished(run.model, folder)
             load_learned(folder, run)
             keeper.path.unlink(missing_ok=True)  # a kill may have come between the record and this
-            return Fit(run.model, RunRecord.read(folder), None)
+            return Fit(run.model, RunRecord.read(folder), None, run)
         first = train_first(job, folder) if job.stage else None
         keeper.load(run)
         record = conclude(train(run, keeper, job.bar), job.config, job.notes, first)
@@ -167,9 +191,10 @@ def fit_in_folder(job: Job, folder: Path) -> Fit:
         save_model(folder / "model.safetensors", run.model)
         save_ledger(folder / "ledger.csv", run)
         save_split(folder / "split.csv", run.data)
+        save_portable(folder, run, job.config)
         save_record(folder, record)
         keeper.path.unlink(missing_ok=True)
-    return Fit(run.model, record, run)
+    return Fit(run.model, record, run, run)
 
 # %% ../../nbs/08_training/12_fit.ipynb #6d22ae9f
 def train_first(job: Job, out: Path | None) -> FirstStageRecord:
@@ -297,6 +322,17 @@ def evaluate_run(
     if split in record.evaluated and evaluated_alike(run, record):
         compare_counts(counts, record.counts(split), f"{str(folder)!r}, {split}")
     return counts
+
+# %% ../../nbs/08_training/12_fit.ipynb #cp000001
+def complete(
+    folder,  # of a finished run from before its preparation was kept
+    data: Data,  # the data set that it was trained on
+    model=None,  # needed where the run had a model of the user's own
+    inputs: dict | None = None,  # options of `make_source` that no config holds: a tokenizer object, a cache
+):
+    "Add what a run needs to predict. Raises `ValueError` as `evaluate_run` does, for other data too."
+    with hold(folder):
+        complete_folder(folder, reopened(folder, data, model, None, inputs))
 
 # %% ../../nbs/08_training/12_fit.ipynb #fi000002
 MOST_OTHER = 0.01  # share of the examples that may be judged otherwise than when the run ended

@@ -127,6 +127,7 @@ def go_on(run, checkpoint):
 PARTS = (  # what a run leaves beside its record; the record has the digest of each
     *("config.json", "model.safetensors", "learned.safetensors", "scores.safetensors"),
     *("ledger.csv", "split.csv"),
+    *("preparation.json", "tokenizer.json", "network.json", "temperature.json", "predictions.csv"),
 )
 SEALED_FILES = (*PARTS, "first/record.json", *(f"first/{name}" for name in PARTS))
 # in the order in which a restart removes them: while the config stands, the folder is that run's
