@@ -97,7 +97,7 @@ def share_of_bare(what: str, predictor: Predictor, rows, n: int, repeats: int, o
     rates = {name: n / s for name, s in seconds.items()}
     return dict(what=what, n=n, **rates, share=rates["ours"] / rates["bare"])
 
-
+# %% ../../nbs/11_benchmarks/12_prediction.ipynb #bp000009b
 def table_rows_per_second(n: int, repeats: int, folder: Path) -> list[dict]:
     "A table in memory, and in a file."
     frame = table_frame(n)

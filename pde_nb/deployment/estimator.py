@@ -64,31 +64,20 @@ def attribute_columns(sensitive_features, n: int) -> dict[str, np.ndarray]:
 class RobustClassifier(ClassifierMixin, BaseEstimator):
     """A classifier that is trained to be right in every group.
 
-    Parameters
-    ----------
-    model : name of a network ('mlp', 'linear') or an `nn.Module` that takes (n, d)
-    method : name of a method ('pde', 'erm', 'group_dro', …), or an object
-    schedule : of PDE: 'auto', 'fixed', or a dict
-    settings : dict of other settings: epochs, lr, weight_decay, batch_size, warmup_epochs, …
-    validation : share of every group that is held back to choose the epoch, in (0, 0.5]
-    missing : 'error', or 'fill': the median of a number, 'missing' as a category (DataFrames only)
-    random_state : whole number, `RandomState` or None
-    device : 'cpu', 'cuda', …; None: a GPU when there is one
-
-    After `fit` it has `classes_`, `n_features_in_`, `feature_names_in_` (of a DataFrame), `record_` (the
-    report on the rows held back), `predictor_`, and `notes_`, a list of what a user should know.
+    After `fit` it has `classes_`, `n_features_in_`, `feature_names_in_` (of a DataFrame), `predictor_`,
+    `record_` (the report on the rows that were held back) and `notes_` (what a user should know).
     """
 
     def __init__(
         self,
-        model="mlp",
-        method="pde",
-        schedule="auto",
-        settings=None,
-        validation=0.2,
-        missing="error",
-        random_state=None,
-        device=None,
+        model="mlp",  # name of a network ('mlp', 'linear'), or an `nn.Module` that takes (n, d)
+        method="pde",  # name of a method ('pde', 'erm', 'group_dro', …), or an object
+        schedule="auto",  # of PDE: 'auto', 'fixed', or a dict
+        settings=None,  # dict of other settings: epochs, lr, weight_decay, batch_size, …
+        validation=0.2,  # share of every group that is held back to choose the epoch, in (0, 0.5]
+        missing="error",  # 'fill': the median of a number, 'missing' as a category (DataFrames only)
+        random_state=None,  # whole number, `RandomState` or None
+        device=None,  # 'cpu', 'cuda', …; None: a GPU when there is one
     ):
         self.model = model
         self.method = method
@@ -104,51 +93,61 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
         X,  # (n, d) numbers, or a DataFrame
         y,  # (n,) classes
         *,
-        sensitive_features=None,  # (n,) or (n, k) values, a Series, a DataFrame or a dict; None: groups are classes
+        sensitive_features=None,  # (n,) or (n, k): array, Series, DataFrame or dict; None: groups are classes
     ) -> "RobustClassifier":
         "Train. Raises `ValueError` for what cannot be trained on."
-        if not 0 < number("validation", self.validation, 0) <= 0.5:
-            raise ValueError(f"validation={self.validation}; give a share above 0, at most 0.5.")
-        X, codes = self._checked(X, y)
-        attributes = attribute_columns(sensitive_features, len(codes))
-        seed = seed_of(self.random_state)
-        data = fit_data(X, codes, attributes, hold_back(codes, attributes, self.validation, seed), self)
-        how = dict(schedule=self.schedule, seed=seed, device=self.device, bar=False, **(self.settings or {}))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # they are in the notes of the record
-            fit = robust_fit(self.model, data, self.method, **how)
-        self.record_ = fit.record
-        self.notes_ = list(fit.record.notes)
-        self.predictor_ = fit.predictor
-        return self
-
-    def _checked(self, X, y):
-        "The rows as they are used, and the classes as positions in `classes_`."
-        if as_table(X, self.missing):
-            check_consistent_length(X, y)
-            validate_data(self, X, skip_check_array=True)
-        else:
-            X, y = validate_data(self, X, y, dtype=np.float32, ensure_min_samples=2)
-        y = column_or_1d(y, warn=True)
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(f"y has one class only, {self.classes_[0]!r}; there is nothing to learn.")
-        return X, codes
+        return fit_classifier(self, X, y, sensitive_features)
 
     def predict_proba(self, X) -> np.ndarray:  # (n, classes)
         "The probability of each class, in the order of `classes_`."
-        check_is_fitted(self)
-        if self.predictor_.preparation.kind == "table":
-            validate_data(self, X, skip_check_array=True, reset=False)
-            return self.predictor_.predict_proba(X)
-        X = validate_data(self, X, dtype=np.float32, reset=False)
-        return self.predictor_.predict_proba(X)
+        return classifier_probabilities(self, X)
 
     def predict(self, X) -> np.ndarray:  # (n,)
         "The class of each row."
         p = self.predict_proba(X)
         return self.classes_[p.argmax(1)]
+
+# %% ../../nbs/08_deployment/21_estimator.ipynb #es000010b
+def fit_classifier(clf: RobustClassifier, X, y, sensitive_features) -> RobustClassifier:
+    "Train a classifier; the rows that choose the epoch are held back."
+    if not 0 < number("validation", clf.validation, 0) <= 0.5:
+        raise ValueError(f"validation={clf.validation}; give a share above 0, at most 0.5.")
+    X, codes = checked_rows(clf, X, y)
+    attributes = attribute_columns(sensitive_features, len(codes))
+    seed = seed_of(clf.random_state)
+    data = fit_data(X, codes, attributes, hold_back(codes, attributes, clf.validation, seed), clf)
+    how = dict(schedule=clf.schedule, seed=seed, device=clf.device, bar=False, **(clf.settings or {}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # they are in the notes of the record
+        fit = robust_fit(clf.model, data, clf.method, **how)
+    clf.record_ = fit.record
+    clf.notes_ = list(fit.record.notes)
+    clf.predictor_ = fit.predictor
+    return clf
+
+
+def checked_rows(clf: RobustClassifier, X, y):
+    "The rows as they are used, and the classes as positions in `classes_`."
+    if as_table(X, clf.missing):
+        check_consistent_length(X, y)
+        validate_data(clf, X, skip_check_array=True)
+    else:
+        X, y = validate_data(clf, X, y, dtype=np.float32, ensure_min_samples=2)
+    y = column_or_1d(y, warn=True)
+    check_classification_targets(y)
+    clf.classes_, codes = np.unique(y, return_inverse=True)
+    if len(clf.classes_) < 2:
+        raise ValueError(f"y has one class only, {clf.classes_[0]!r}; there is nothing to learn.")
+    return X, codes
+
+# %% ../../nbs/08_deployment/21_estimator.ipynb #es000010c
+def classifier_probabilities(clf: RobustClassifier, X) -> np.ndarray:
+    "The probability of each class. Raises `NotFittedError` before `fit`, `ValueError` for other columns."
+    check_is_fitted(clf)
+    if clf.predictor_.preparation.kind == "table":
+        validate_data(clf, X, skip_check_array=True, reset=False)
+        return clf.predictor_.predict_proba(X)
+    return clf.predictor_.predict_proba(validate_data(clf, X, dtype=np.float32, reset=False))
 
 # %% ../../nbs/08_deployment/21_estimator.ipynb #es000011
 def as_table(X, missing: str) -> bool:
@@ -171,7 +170,7 @@ def seed_of(random_state) -> int:
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31 - 1))
 
-
+# %% ../../nbs/08_deployment/21_estimator.ipynb #es000011b
 def fit_data(X, codes, attributes, held: np.ndarray, of: RobustClassifier) -> Data:
     "The data of a fit, with the rows that were held back as validation."
     notes = ()

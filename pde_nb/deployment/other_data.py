@@ -17,7 +17,7 @@ from ..core.arguments import did_you_mean
 from ..core.files import with_origin
 from ..core.seals import write_sealed
 from ..core.tables import Table
-from ..prediction.predictor import Predictor
+from ..prediction.predictor import Prediction, Predictor
 from ..prediction.rows import NewRows
 from ..sources.encoding import number_or_text
 from ..sources.preparation import Preparation
@@ -73,54 +73,79 @@ def judge(
     Raises `ValueError` for a label or attribute that is not there, for a class that the model does not know,
     and as `new_rows` does.
     """
-    preparation = predictor.preparation
-    label = label or preparation.label
-    watch = Watch(preparation)
+    label = label or predictor.preparation.label
     if y is None:
-        wanted = columns_of(rows, preparation, label, attributes)
-        pieces = predictor.pieces(rows, keep=[label, *wanted], **how)
+        wanted = columns_of(rows, predictor.preparation, label, attributes)
+        how = dict(how, keep=[label, *wanted])
     else:
         wanted = list(a or {})
-        pieces = predictor.pieces(rows, **how)
-    labels, predicted, found = [], [], {name: [] for name in wanted}
-    for piece in pieces:
-        here = slice(piece.rows.first, piece.rows.first + len(piece.rows))
-        kept = (
-            piece.rows.kept
-            if y is None
-            else {label: np.asarray(y)[here]} | {n: np.asarray(a[n])[here] for n in wanted}
+    tally = Tally(predictor.preparation, label, wanted)
+    for piece in predictor.pieces(rows, **how):
+        columns = piece.rows.kept if y is None else given_part(piece.rows, label, y, a or {})
+        tally.add(piece, columns)
+    return tally.judged(train_counts)
+
+# %% ../../nbs/08_deployment/22_other_data.ipynb #ju000008b
+class Tally:
+    "What is counted while labelled rows are predicted."
+
+    def __init__(self, preparation: Preparation, label: str, attributes: list[str]):
+        self.preparation = preparation
+        self.label = label
+        self.watch = Watch(preparation)
+        self.labels = []
+        self.predicted = []
+        self.values = {name: [] for name in attributes}
+
+    def add(self, piece: Prediction, columns: dict):
+        "Count a piece; `columns` hold its labels and attributes."
+        first = piece.rows.first
+        self.labels.append(class_positions(columns[self.label], self.preparation, self.label, first))
+        self.predicted.append(piece.probabilities.argmax(1))
+        for name, parts in self.values.items():
+            parts.append(attribute_texts(columns[name], name, first))
+        self.watch.add(piece.rows)
+
+    def judged(self, train_counts: GroupCounts | None) -> Judged:
+        "What it comes to."
+        labels = np.concatenate(self.labels)
+        predicted = np.concatenate(self.predicted)
+        values = {name: np.concatenate(parts) for name, parts in self.values.items()}
+        classes = self.preparation.classes
+        groups = make_groups(np.array(classes)[labels], *values.values(), names=(self.label, *values))
+        counts = count_correct(predicted, labels, groups)
+        k = len(classes)
+        confusion = np.bincount(labels * k + predicted, minlength=k * k).reshape(k, k)
+        shares = train_shares(train_counts)
+        differences = (
+            *missing_attributes(self.preparation, list(values)),
+            *self.watch.differences(),
+            *unknown_values(self.preparation, values),
+            *other_shares(counts, shares),
         )
-        labels.append(class_positions(kept[label], preparation, label, piece.rows.first))
-        predicted.append(piece.probabilities.argmax(1))
-        for name in wanted:
-            found[name].append(attribute_texts(kept[name], name, piece.rows.first))
-        watch.add(piece.rows)
-    labels, predicted = np.concatenate(labels), np.concatenate(predicted)
-    values = {name: np.concatenate(parts) for name, parts in found.items()}
-    names = np.array(preparation.classes)[labels]
-    groups = make_groups(names, *values.values(), names=(label, *wanted))
-    counts = count_correct(predicted, labels, groups)
-    k = len(preparation.classes)
-    confusion = np.bincount(labels * k + predicted, minlength=k * k).reshape(k, k)
-    shares = {}
-    if train_counts is not None:
-        shares = dict(zip(train_counts.names, (train_counts.total / train_counts.n).tolist()))
-    differences = [
-        *missing_attributes(preparation, wanted),
-        *watch.differences(),
-        *unknown_values(preparation, values),
-        *other_shares(counts, shares),
-    ]
-    return Judged(counts, shares, tuple(differences), confusion, preparation.classes)
+        return Judged(counts, shares, differences, confusion, classes)
+
+# %% ../../nbs/08_deployment/22_other_data.ipynb #ju000008c
+def given_part(rows: NewRows, label: str, y, a: dict) -> dict:
+    "The labels and attributes of some rows, where they were given beside the rows."
+    here = slice(rows.first, rows.first + len(rows))
+    return {label: np.asarray(y)[here]} | {name: np.asarray(values)[here] for name, values in a.items()}
+
+
+def train_shares(counts: GroupCounts | None) -> dict[str, float]:
+    "The share of each group of the training rows; nothing where they are not known."
+    if counts is None:
+        return {}
+    return dict(zip(counts.names, (counts.total / counts.n).tolist()))
 
 # %% ../../nbs/08_deployment/22_other_data.ipynb #ju000009
 def columns_of(rows, preparation: Preparation, label: str, attributes) -> list[str]:
-    "The columns of attributes that a table has. Raises `ValueError` where the label or a wanted one is missing."
+    "The columns of attributes that a table has. Raises `ValueError` where one, or the label, is missing."
     names = table_columns(rows)
     if label not in names:
         raise ValueError(
-            f"the data has no column {label!r} for the label{did_you_mean(label, names)}; name it with label= "
-            f"(--label). Its columns are {', '.join(names)}."
+            f"the data has no column {label!r} for the label{did_you_mean(label, names)}; name it with "
+            f"label= (--label). Its columns are {', '.join(names)}."
         )
     if attributes is None:
         return [name for name in preparation.attributes if name in names]

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from fastcore.basics import patch
 from jaxtyping import Float, Shaped
 from torch import nn
 
@@ -85,52 +86,62 @@ class Predictor:
         self.model.to(check_device(device))
         return replace(self, device=str(device))
 
-    def pieces(self, rows, **how) -> Iterator["Prediction"]:
-        "What is predicted for new rows, piece by piece; arguments and errors as in `new_rows`."
-        for piece in new_rows(rows, self.preparation, batch=self.batch, **how):
-            yield Prediction(piece, self.probabilities(piece), self.preparation.classes)
+# %% ../../nbs/07_prediction/03_predictor.ipynb #pr000009b
+@patch
+def pieces(self: Predictor, rows, **how) -> Iterator["Prediction"]:
+    "What is predicted for new rows, piece by piece; arguments and errors as in `new_rows`."
+    for piece in new_rows(rows, self.preparation, batch=self.batch, **how):
+        yield Prediction(piece, self.probabilities(piece), self.preparation.classes)
 
-    def probabilities(self, piece: NewRows) -> Float[np.ndarray, "n classes"]:
-        "The probability of each class for each of some rows that are read."
-        logits = source_logits(
-            self.model, self.source(piece), np.arange(len(piece)), self.batch, self.autocast
-        )
-        return softmax(logits, self.temperature)
 
-    def source(self, piece: NewRows) -> Source:
-        "The batches of some rows that are read."
-        if piece.encoded is not None:
-            return ArraySource(piece.encoded, kind="table", device=self.device)
-        how = dict(device=self.device, channels_last=self.channels_last, cache=self.cache)
-        return prepared(self.preparation, piece.inputs, **how)
+@patch
+def probabilities(self: Predictor, piece: NewRows) -> Float[np.ndarray, "n classes"]:
+    "The probability of each class for each of some rows that are read."
+    logits = source_logits(self.model, self.source(piece), np.arange(len(piece)), self.batch, self.autocast)
+    return softmax(logits, self.temperature)
 
-    def autocast(self):
-        "The precision of the run."
-        if not self.bf16:
-            return nullcontext()
-        return torch.autocast(torch.device(self.device).type, torch.bfloat16)
 
-    def predict_proba(self, rows, **how) -> Float[np.ndarray, "n classes"]:
-        """The probability of each class for new rows; columns in the order of `classes`.
+@patch
+def source(self: Predictor, piece: NewRows) -> Source:
+    "The batches of some rows that are read."
+    if piece.encoded is not None:
+        return ArraySource(piece.encoded, kind="table", device=self.device)
+    how = dict(device=self.device, channels_last=self.channels_last, cache=self.cache)
+    return prepared(self.preparation, piece.inputs, **how)
 
-        Arguments and errors as in `new_rows`.
-        """
-        return np.concatenate([piece.probabilities for piece in self.pieces(rows, **how)])
 
-    def predict(self, rows, **how) -> Shaped[np.ndarray, " n"]:
-        "The class of each of some new rows, by its name. Arguments and errors as in `new_rows`."
-        return self.classes[self.predict_proba(rows, **how).argmax(1)]
+@patch
+def autocast(self: Predictor):
+    "The precision of the run."
+    if not self.bf16:
+        return nullcontext()
+    return torch.autocast(torch.device(self.device).type, torch.bfloat16)
 
-    def table(self, rows, **how):  # a DataFrame
-        """What is predicted for new rows, as a table: row, predicted, a column per class, kept columns, remark.
+# %% ../../nbs/07_prediction/03_predictor.ipynb #pr000009c
+@patch
+def predict_proba(self: Predictor, rows, **how) -> Float[np.ndarray, "n classes"]:
+    """The probability of each class for new rows; columns in the order of `classes`.
 
-        Arguments and errors as in `new_rows`.
-        """
-        import pandas as pd
+    Arguments and errors as in `new_rows`.
+    """
+    return np.concatenate([piece.probabilities for piece in self.pieces(rows, **how)])
 
-        return pd.concat(
-            [pd.DataFrame(piece.columns) for piece in self.pieces(rows, **how)], ignore_index=True
-        )
+
+@patch
+def predict(self: Predictor, rows, **how) -> Shaped[np.ndarray, " n"]:
+    "The class of each of some new rows, by its name. Arguments and errors as in `new_rows`."
+    return self.classes[self.predict_proba(rows, **how).argmax(1)]
+
+
+@patch
+def table(self: Predictor, rows, **how):  # a DataFrame
+    """What is predicted for new rows, as a table: kept columns, row, class, probabilities, remark.
+
+    Arguments and errors as in `new_rows`.
+    """
+    import pandas as pd
+
+    return pd.concat([pd.DataFrame(piece.columns) for piece in self.pieces(rows, **how)], ignore_index=True)
 
 # %% ../../nbs/07_prediction/03_predictor.ipynb #pr000010
 @dataclass(frozen=True, eq=False)

@@ -128,8 +128,8 @@ def check_columns(names, preparation: Preparation, keep: list):
         hints = [f"{name!r}{did_you_mean(name, names)}" for name in missing[:5]]
         more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
         raise ValueError(
-            f"the rows lack the column{'s' * (len(missing) > 1)} {', '.join(hints)}{more}, which the model was "
-            f"trained on; they have {', '.join(names)}."
+            f"the rows lack the column{'s' * (len(missing) > 1)} {', '.join(hints)}{more}, which the model "
+            f"was trained on; they have {', '.join(names)}."
         )
     for name in keep:
         if name not in names:
@@ -161,8 +161,8 @@ def check_readable(column, gone, code, at: int):
     if bad.mean() > 0.5 and bad.sum() > 1:
         first = column[bad.argmax()]
         raise ValueError(
-            f"the column {code.name!r} held {code.how.kind}s in training, and {bad.sum():,} of {len(bad):,} cells "
-            f"are none, the first, {first!r}, in row {at + int(bad.argmax())}: is it the same column?"
+            f"the column {code.name!r} held {code.how.kind}s in training, and {bad.sum():,} of {len(bad):,} "
+            f"cells are none, the first, {first!r}, in row {at + int(bad.argmax())}: is it the same column?"
         )
 
 
@@ -264,9 +264,8 @@ def array_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iterat
     if preparation.kind == "features" and hasattr(rows, "to_numpy"):
         rows = rows.to_numpy()
     if hasattr(rows, "ndim") and rows.ndim != 1 + len(preparation.shape):
-        raise ValueError(
-            f"the rows have shape {tuple(rows.shape)}; the model takes (n, {', '.join(map(str, preparation.shape))})."
-        )
+        takes = ", ".join(map(str, preparation.shape))
+        raise ValueError(f"the rows have shape {tuple(rows.shape)}; the model takes (n, {takes}).")
     for at in range(skip, len(rows), size):
         inputs = make_arrays(rows[at : at + size])
         yield NewRows(at, inputs, {}, np.full(len(inputs), "", object))

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from fastcore.basics import patch
 from filelock import FileLock, Timeout
 
 from ..core.seals import read_sealed, write_sealed
@@ -111,68 +112,82 @@ class Part:
         self.identity = identity
         self.path = out.with_name(out.name + ".part")
         self.journal = out.with_name(out.name + ".journal")
-        self.n, self.n_remarks, self.size = 0, 0, 0  # rows, rows with remarks, bytes
+        self.n = 0  # rows
+        self.n_remarks = 0  # rows that had to be mended
+        self.size = 0  # bytes
         self.noted_at = time.monotonic()
 
-    def resume(self, restart: bool) -> int:
-        "Where an unfinished file is gone on with: the rows that are there. Raises `ValueError` for another's."
-        if restart or not self.journal.exists() or not self.path.exists():
-            self.clear()
-            return 0
-        remedy = "give restart=True (--restart) to begin anew"
-        noted = read_sealed(self.journal, JOURNAL, remedy)
-        if not self.identity or noted["identity"] != self.identity:
-            raise ValueError(
-                f"{str(self.path)!r} is unfinished, of other rows or of another model: {remedy}."
-            )
-        self.n, self.n_remarks, self.size = noted["n"], noted["n_remarks"], noted["size"]
-        return self.n
+# %% ../../nbs/07_prediction/04_stream.ipynb #st000009b
+@patch
+def resume(self: Part, restart: bool) -> int:
+    "How many rows an unfinished file has. Raises `ValueError` for one of other rows or another model."
+    if restart or not self.journal.exists() or not self.path.exists():
+        self.clear()
+        return 0
+    remedy = "give restart=True (--restart) to begin anew"
+    noted = read_sealed(self.journal, JOURNAL, remedy)
+    if not self.identity or noted["identity"] != self.identity:
+        raise ValueError(f"{str(self.path)!r} is unfinished, of other rows or of another model: {remedy}.")
+    self.n = noted["n"]
+    self.n_remarks = noted["n_remarks"]
+    self.size = noted["size"]
+    return self.n
 
-    def clear(self):
-        "Remove what an earlier call left."
-        self.path.unlink(missing_ok=True)
-        self.journal.unlink(missing_ok=True)
 
-    def open(self):
-        "The file, cut where its journal says."
-        file = open(self.path, "ab")
-        file.truncate(self.size)
-        return file
+@patch
+def clear(self: Part):
+    "Remove what an earlier call left."
+    self.path.unlink(missing_ok=True)
+    self.journal.unlink(missing_ok=True)
 
-    def add(self, file, piece: Prediction):
-        "Write a piece. Raises `ValueError` where there is no room."
-        text = piece_text(piece, header=not self.size)
-        try:
-            self.size += file.write(text.encode("utf-8"))
-            self.n += len(piece.rows)
-            self.n_remarks += int((piece.rows.remarks != "").sum())
-            if time.monotonic() - self.noted_at >= NOTED_EVERY:
-                self.note(file)
-        except OSError as e:
-            raise ValueError(
-                f"cannot write {str(self.path)!r} ({e.strerror or e}); make room and give the same command "
-                "again: it goes on."
-            ) from None
 
-    def note(self, file):
-        "Say how far the file has come."
+@patch
+def open(self: Part):
+    "The file, cut where its journal says."
+    file = open(self.path, "ab")
+    file.truncate(self.size)
+    return file
+
+# %% ../../nbs/07_prediction/04_stream.ipynb #st000009c
+@patch
+def add(self: Part, file, piece: Prediction):
+    "Write a piece. Raises `ValueError` where there is no room."
+    text = piece_text(piece, header=not self.size)
+    try:
+        self.size += file.write(text.encode("utf-8"))
+        self.n += len(piece.rows)
+        self.n_remarks += int((piece.rows.remarks != "").sum())
+        if time.monotonic() - self.noted_at >= NOTED_EVERY:
+            self.note(file)
+    except OSError as e:
+        raise ValueError(
+            f"cannot write {str(self.path)!r} ({e.strerror or e}); make room and give the same command "
+            "again: it goes on."
+        ) from None
+
+
+@patch
+def note(self: Part, file):
+    "Say how far the file has come."
+    file.flush()
+    os.fsync(file.fileno())
+    about = dict(identity=self.identity, n=self.n, n_remarks=self.n_remarks, size=self.size)
+    write_sealed(self.journal, about)
+    self.noted_at = time.monotonic()
+
+
+@patch
+def finish(self: Part, file):
+    "Make the part the file."
+    try:
         file.flush()
         os.fsync(file.fileno())
-        about = dict(identity=self.identity, n=self.n, n_remarks=self.n_remarks, size=self.size)
-        write_sealed(self.journal, about)
-        self.noted_at = time.monotonic()
+    except OSError as e:
+        raise ValueError(f"cannot write {str(self.path)!r} ({e.strerror or e}); make room.") from None
+    os.replace(self.path, self.out)
+    self.journal.unlink(missing_ok=True)
 
-    def finish(self, file):
-        "Make the part the file."
-        try:
-            file.flush()
-            os.fsync(file.fileno())
-        except OSError as e:
-            raise ValueError(f"cannot write {str(self.path)!r} ({e.strerror or e}); make room.") from None
-        os.replace(self.path, self.out)
-        self.journal.unlink(missing_ok=True)
-
-
+# %% ../../nbs/07_prediction/04_stream.ipynb #st000009d
 def piece_text(piece: Prediction, header: bool) -> str:
     "The lines of a piece."
     columns = piece.columns

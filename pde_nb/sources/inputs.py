@@ -104,7 +104,8 @@ def table_source(
     Raises `ValueError` for values that are not finite and for columns with too many categories.
     """
     train = _training_rows(split, len(next(iter(columns.values()))))
-    parts, codes, notes = [], [], []
+    parts, codes = [], []
+    notes = []
     for name, column in columns.items():
         if column.dtype.kind in "biuf":
             check_finite(column, f"column {name!r}")

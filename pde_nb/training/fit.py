@@ -49,7 +49,7 @@ class Fit:
         return self.predictor.predict_proba(rows, **how)
 
     def predictions(self, split: str = "test"):  # a DataFrame
-        "What is predicted for the rows of a split: see `prediction_columns`. Raises `ValueError` for another."
+        "What is predicted for the rows of a split, see `prediction_columns`."
         import pandas as pd
 
         return pd.DataFrame(prediction_columns(self.selected, self.selected.data.rows(split)))

@@ -194,8 +194,8 @@ def given_network(model, config) -> nn.Module:
     "The module of the user's own. Raises `ValueError` where it is not given."
     if model is None:
         raise ValueError(
-            f"the run's model is a {config['model']} of your own, and a folder holds its weights only: pass it "
-            "as model=…."
+            f"the run's model is a {config['model']} of your own, and a folder holds its weights only: "
+            "pass it as model=…."
         )
     return model
 
