@@ -7,7 +7,6 @@ __all__ = ['N_ROWS', 'Agreement', 'Exported', 'export']
 
 # %% ../../nbs/08_deployment/33_export.ipynb #ex000004
 import copy
-import json
 import logging
 import shutil
 import tempfile
