@@ -7,13 +7,14 @@ __all__ = ['N_ROWS', 'Agreement', 'Exported', 'export']
 
 # %% ../../nbs/08_deployment/33_export.ipynb #ex000004
 import copy
+import io
 import logging
 import shutil
 import tempfile
 import time
 import warnings
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -181,11 +182,11 @@ def forget_places(program: torch.export.ExportedProgram):
 # %% ../../nbs/08_deployment/33_export.ipynb #ex000013
 @contextmanager
 def silence():
-    "No warnings and no log of torch inside: what matters comes as an error."
+    "Nothing that torch warns of, logs or prints inside: what matters comes as an error."
     level = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
             warnings.simplefilter("ignore")
             yield
     finally:

@@ -87,8 +87,7 @@ TASKS = {
 
 def card_title(record: RunRecord) -> str:
     "What a model is called."
-    config = record.config
-    return " · ".join([record.method_title, plain_name(config["model"]), plain_name(config["data"])])
+    return " · ".join([record.method_title, network_name(record), data_name(record)])
 
 
 def purpose(record: RunRecord, preparation: Preparation) -> str:
@@ -267,18 +266,18 @@ def training(record: RunRecord) -> list[str]:
     method = {name: value for name, value in config["method"].items() if name != "name"}
     settings = {name: config["settings"][name] for name in SETTINGS}
     said = [
-        f"Data: {escape_markdown(plain_name(config['data']))}, {record.n_train:,} training examples"
+        f"Data: {escape_markdown(data_name(record))}, {record.n_train:,} training examples"
         f"{group_sizes(record)}.",
         f"Method: {record.method_title}; {in_words(method)}.",
-        f"Network: {network_text(config)}.",
+        f"Network: {network_text(record)}.",
         f"Settings: {in_words(settings)}.",
     ]
     if config["inputs"]:
         said.append(f"Inputs: {in_words(config['inputs'])}.")
     said.append(
-        f"Of {len(record.curve)} epochs the one with the best worst group on validation was kept, number "
-        f"{record.best_epoch + 1}, after {best['passes']:.1f} passes over the training examples; seed "
-        f"{record.seed}."
+        "The epoch with the best worst group on validation was kept: number "
+        f"{record.best_epoch + 1} of {len(record.curve)}, after {best['passes']:.1f} passes over the "
+        f"training examples; seed {record.seed}."
     )
     return said + [f"Note: {escape_markdown(without_places(note))}." for note in record.notes]
 
@@ -291,10 +290,10 @@ def group_sizes(record: RunRecord) -> str:
     return f" ({listed([f'{name}: {n:,}' for name, n in zip(names, record.train_counts)], 'and')})"
 
 # %% ../../nbs/08_deployment/34_model_card.ipynb #mc000019
-def network_text(config: dict) -> str:
+def network_text(record: RunRecord) -> str:
     "The network of a run and where its first weights were from."
     start = {"none": "random weights", "own": "weights of its own", "pretrained": "pretrained weights"}
-    name = escape_markdown(plain_name(config["model"]))
+    config, name = record.config, escape_markdown(network_name(record))
     if config["own_model"]:
         name += ", a module of the user's own"
     return f"{name}, from {start.get(config['weights'], 'the weights in a file')}"
@@ -320,9 +319,16 @@ def without_places(text: str) -> str:
     return PLACE.sub("(a file)", text)
 
 
-def plain_name(name: str) -> str:
-    "The name of a data set or a model; of a folder on this machine, that it is one."
-    return "a local folder" if PLACE.search(str(name)) else str(name)
+def data_name(record: RunRecord) -> str:
+    "What the data of a run is called; nothing of where it lies."
+    name = record.config["data"]
+    return "local data" if PLACE.search(name) else name
+
+
+def network_name(record: RunRecord) -> str:
+    "What the network of a run is called; nothing of where it lies."
+    name = record.config["model"]
+    return "a local network" if PLACE.search(name) else name
 
 # %% ../../nbs/08_deployment/34_model_card.ipynb #mc000020
 ROWS = {
@@ -374,7 +380,7 @@ def results(record: RunRecord, preparation: Preparation, split: str) -> list:
     found = record.figures(split)
     values = {"Accuracy": found.average, "Worst-group accuracy": found.worst_group}
     values |= {f"Accuracy, {group.name}": group.accuracy for group in found.groups}
-    name = plain_name(record.config["data"])
+    name = data_name(record)
     about = dict(
         task_type=TASKS[preparation.kind],
         dataset_type=re.sub(r"[^\w.-]+", "-", name),

@@ -10,6 +10,7 @@ import copy
 import shutil
 import tempfile
 import warnings
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -45,8 +46,9 @@ def save_pretrained(
             "or flatter than this model's, its classes are the same"
         )
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".part-") as made:
-        write_files(predictor, made)
-        check_files(predictor, made)
+        with without_bars():
+            write_files(predictor, made)
+            check_files(predictor, made)
         if folder.exists():
             folder.rmdir()
         shutil.copytree(made, Path(made, "whole"))
@@ -54,6 +56,20 @@ def save_pretrained(
     return folder
 
 # %% ../../nbs/08_deployment/35_pretrained.ipynb #sp000007
+@contextmanager
+def without_bars():
+    "No progress bars of transformers inside; its setting is put back."
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+
+
 def write_files(predictor: Predictor, folder):
     "Configuration, weights and tokenizer, into a folder."
     network = copy.deepcopy(predictor.model.model).cpu()
