@@ -197,7 +197,8 @@ def reason(error: BaseException) -> str:
     "Why something failed: the first lines of the innermost error."
     while error.__cause__ is not None:
         error = error.__cause__
-    lines = [line.strip(" -") for line in str(error).splitlines() if line.strip()]
+    lines = [line.partition(" For more information")[0].strip(" -") for line in str(error).splitlines()]
+    lines = list(filter(None, lines))
     return " ".join([f"{type(error).__name__}:", *lines[:2]])[:400]
 
 # %% ../../nbs/08_deployment/33_export.ipynb #ex000015

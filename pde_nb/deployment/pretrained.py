@@ -7,7 +7,6 @@ __all__ = ['save_pretrained']
 
 # %% ../../nbs/08_deployment/35_pretrained.ipynb #sp000004
 import copy
-import shutil
 import tempfile
 import warnings
 from contextlib import contextmanager
@@ -45,14 +44,14 @@ def save_pretrained(
             f"transformers knows no temperature ({predictor.temperature:g}): its probabilities are sharper "
             "or flatter than this model's, its classes are the same"
         )
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".part-") as made:
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".part-") as beside:
+        made = Path(beside, folder.name)
         with without_bars():
             write_files(predictor, made)
             check_files(predictor, made)
         if folder.exists():
             folder.rmdir()
-        shutil.copytree(made, Path(made, "whole"))
-        Path(made, "whole").rename(folder)
+        made.rename(folder)
     return folder
 
 # %% ../../nbs/08_deployment/35_pretrained.ipynb #sp000007
