@@ -7,7 +7,6 @@ __all__ = ['model_card', 'known_of']
 
 # %% ../../nbs/08_deployment/34_model_card.ipynb #mc000004
 import re
-from pathlib import Path
 
 from ..algorithm.metrics import Figures, GroupFigures
 from ..core.files import surroundings, write_whole
