@@ -54,8 +54,13 @@ def check_at_least(args: argparse.Namespace, name: str, least: int):
 
 
 def measure_steps(args: argparse.Namespace) -> tuple[dict, str]:
-    "The result of `pde bench synthetic` or `pde bench expansion`, and its table."
+    "The result of `pde bench synthetic`, `expansion` or `predict`, and its table."
     check_at_least(args, "repeats", 1)
+    if args.what == "predict":
+        from pde_nb.benchmarks.prediction import bench_prediction, prediction_table
+
+        result = bench_prediction(repeats=args.repeats)
+        return result, prediction_table(result)
     from pde_nb.benchmarks.steps import bench_expansion, bench_synthetic, bench_table
 
     bench = bench_synthetic if args.what == "synthetic" else bench_expansion

@@ -6,19 +6,31 @@
 __all__ = ['pde_eval']
 
 # %% ../../nbs/12_cli/04_evaluate.ipynb #5e2445bd
+import argparse
 import sys
 import warnings
+from dataclasses import replace
+from pathlib import Path
 
-from ..algorithm.metrics import figures, figures_table
-from .opening import open_again
+import numpy as np
+
+from ..algorithm.metrics import GroupCounts, figures, figures_table
+from .opening import open_again, read_arrays
 from .shell import SCREEN, guarded, write_json_to
 from ..console.commands import eval_parser
 from ..console.screen import command_line, say_next, show
+from ..deployment.other_data import judge, keep_judgement
+from ..sources.preparation import Preparation
 from ..training.fit import evaluate_run
+from ..training.portable import load
 from ..training.record import RunRecord
 
 # %% ../../nbs/12_cli/04_evaluate.ipynb #7e135b15
 def _eval(args):
+    if args.other:
+        return judge_other(args)
+    if args.label or args.attribute:
+        raise ValueError("--label and --attribute are for --other; leave them out.")
     data = open_again(args.run, args.data, args.root)
     inputs = {"cache": args.cache} if args.cache else None
     with warnings.catch_warnings(record=True) as heard:
@@ -35,6 +47,50 @@ def _eval(args):
     if args.json:
         write_json_to(found.to_dict(), args.json)
     say_next(command_line("report", args.run, "--html"))
+
+# %% ../../nbs/12_cli/04_evaluate.ipynb #ju100001
+def judge_other(args: argparse.Namespace):
+    "Judge the model of a run on other labelled data, and keep the result beside the run."
+    if args.split != "test" or args.data:
+        raise ValueError("--split and --data are for the run's own data; leave them out with --other.")
+    predictor = load(args.run, device=args.device or "cpu")
+    if args.cache:
+        predictor = replace(predictor, cache=args.cache)
+    record = RunRecord.read(args.run)
+    rows, how = labelled_rows(args, predictor.preparation)
+    judged = judge(predictor, rows, train_counts=training_shares(record), **how)
+    if args.json != SCREEN:
+        show(f"{record.method_title} · {record.config['model']} on {args.other}", judged.table())
+        for text in judged.differences:
+            print(f"differs from training: {text}")
+    if args.json:
+        write_json_to(judged.to_dict(), args.json)
+    kept = keep_judgement(args.run, Path(args.other).stem, judged)
+    print(f"kept in {kept}", file=sys.stderr if args.json == SCREEN else sys.stdout)
+
+
+def training_shares(record: RunRecord) -> GroupCounts | None:
+    "The training rows of each group; None where groups overlap."
+    if record.train_counts is None:
+        return None
+    total = np.array(record.train_counts)
+    names = next(iter(record.evaluated.values())).names
+    return GroupCounts(total, total, names, int(total.sum()), int(total.sum()))
+
+
+def labelled_rows(args: argparse.Namespace, preparation: Preparation) -> tuple[object, dict]:
+    "The rows of other data, and how `judge` is to read their labels and attributes."
+    path = Path(args.other)
+    if path.suffix == ".npz":
+        names = args.attribute or list(preparation.attributes)
+        label = args.label or preparation.label
+        arrays = read_arrays(path, "x", label)
+        attributes = {name: arrays[name] for name in names if name in arrays}
+        return arrays["x"], dict(y=arrays[label], a=attributes)
+    how = dict(label=args.label, attributes=args.attribute, root=args.root)
+    if path.is_dir():
+        return path / "metadata.csv", dict(how, root=args.root or path)
+    return path, how
 
 # %% ../../nbs/12_cli/04_evaluate.ipynb #003768d0
 def pde_eval(argv: list[str] | None = None):

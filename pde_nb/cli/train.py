@@ -142,7 +142,8 @@ def train_one(args, spec: RunSpec, data: Data, keep: dict, say) -> dict:
     if fit.run is None:
         say("this run was finished before; its report:")
     say("", *record_parts(fit.record), f"\nwritten to {out}")
-    say_next(command_line("report", out, "--html"), command_line("eval", out))
+    predict = command_line("predict", out, "--data", "new.csv")
+    say_next(command_line("report", out, "--html"), command_line("eval", out), predict)
     return test_figures(fit)
 
 

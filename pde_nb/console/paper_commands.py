@@ -178,6 +178,7 @@ def phase_parser() -> CommandParser:
 BENCHMARKS = {
     "synthetic": "training steps, data generation and a whole PDE run of the synthetic experiment",
     "expansion": "growing the training set at N = 10⁷",
+    "predict": "rows per second of a trained model, beside the bare network",
     "train": "a PDE run, whole, beside the usual loop, of which a sample is timed",
 }
 
@@ -186,10 +187,10 @@ def bench_parser() -> CommandParser:
     "The options of `pde bench`."
     parser = CommandParser(
         "bench",
-        usage="{synthetic,expansion,train} [options]",
+        usage="{synthetic,expansion,predict,train} [options]",
         description="Ratios against the usual way of doing the same, both measured in one run.",
         examples=("synthetic", "train --data fake:waterbirds --share 0.01 --size 32"),
-        notes=("--repeats belongs to synthetic and expansion, all below it to train.",),
+        notes=("--repeats belongs to synthetic, expansion and predict, all below it to train.",),
     )
     what = parser.section("what")
     meaning = "; ".join(f"{name}: {text}" for name, text in BENCHMARKS.items())

@@ -15,6 +15,7 @@ from pde_nb.console.commands import (
     data_parser,
     diagnose_parser,
     eval_parser,
+    predict_parser,
     report_parser,
     train_parser,
 )
@@ -49,7 +50,8 @@ class Command:
 COMMANDS = (
     Command("diagnose", "diagnose", diagnose_parser, "before training: is it likely to go wrong?"),
     Command("train", "train", train_parser, "train a robust model, and report every group"),
-    Command("eval", "evaluate", eval_parser, "judge a finished run again from its weights"),
+    Command("predict", "predict", predict_parser, "new rows, in a file of any length"),
+    Command("eval", "evaluate", eval_parser, "judge a finished run again, or on other data"),
     Command("report", "report", report_parser, "one page of a run, or of several"),
     Command("compare", "compare", compare_parser, "methods on one data set, tuned alike, paired by seed"),
     Command("data", "data", data_parser, "an example, and published data sets checked and fetched"),

@@ -17,7 +17,9 @@ from numbers import Real
 def did_you_mean(name: str, known) -> str:
     "A hint to the nearest known name, ` (did you mean 'erm'?)`; nothing where none is near."
     by_lower = {str(k).lower(): k for k in known}
-    near = get_close_matches(str(name).lower(), list(by_lower), n=1, cutoff=0.4)
+    asked = str(name).lower()
+    near = get_close_matches(asked, list(by_lower), n=1, cutoff=0.65)
+    near = near or [other for other in by_lower if len(asked) > 2 and asked in other]
     return f" (did you mean {by_lower[near[0]]!r}?)" if near else ""
 
 

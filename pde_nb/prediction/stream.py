@@ -10,7 +10,8 @@ import csv
 import io
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,7 +58,7 @@ def write_predictions(
         part = Part(out, identity_of(predictor, rows, how))
         went_on_from = part.resume(restart)
         with part.open() as file:
-            for piece in predictor.pieces(rows, skip=part.n, **how):
+            for piece in part.read(predictor.pieces(rows, skip=part.n, **how)):
                 part.add(file, piece)
                 if told:
                     told(part.n)
@@ -79,15 +80,21 @@ def checked_output(out) -> Path:
     return out
 
 
-def held(out: Path) -> FileLock:
-    "The lock of an output file. Raises `ValueError` where another process writes it."
+@contextmanager
+def held(out: Path):
+    "Inside, the output file is this process's. Raises `ValueError` where it is another's."
     lock = FileLock(out.with_name(out.name + ".lock"))
     try:
-        return lock.acquire(timeout=0)
+        lock.acquire(timeout=0)
     except Timeout:
         raise ValueError(
             f"another process is writing {str(out)!r}; wait for it, or name another file."
         ) from None
+    try:
+        yield
+    finally:
+        Path(lock.lock_file).unlink(missing_ok=True)
+        lock.release()
 
 
 def identity_of(predictor: Predictor, rows, how: dict) -> str:
@@ -139,6 +146,16 @@ def clear(self: Part):
     "Remove what an earlier call left."
     self.path.unlink(missing_ok=True)
     self.journal.unlink(missing_ok=True)
+
+
+@patch
+def read(self: Part, pieces: Iterator[Prediction]) -> Iterator[Prediction]:
+    "The pieces as they come; rows that are refused leave nothing behind."
+    try:
+        yield from pieces
+    except ValueError:
+        self.clear()
+        raise
 
 
 @patch
