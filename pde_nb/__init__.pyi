@@ -1,5 +1,5 @@
-from .algorithm.expansion import Schedule as Schedule
 from .algorithm.expansion import expansion_plan as expansion_plan
+from .algorithm.expansion import Schedule as Schedule
 from .algorithm.groups import make_groups as make_groups
 from .algorithm.metrics import count_correct as count_correct
 from .algorithm.metrics import figures as figures
@@ -8,6 +8,8 @@ from .algorithm.sampler import ExpansionSampler as ExpansionSampler
 from .analysis.comparison import compare as compare
 from .analysis.diagnosis import diagnose as diagnose
 from .deployment.estimator import RobustClassifier as RobustClassifier
+from .deployment.fit import load as load
+from .deployment.fit import robust_fit as robust_fit
 from .deployment.other_data import judge as judge
 from .methods.base import Method as Method
 from .methods.dfr import DFR as DFR
@@ -16,8 +18,8 @@ from .methods.eiil import EIIL as EIIL
 from .methods.group_dro import GroupDRO as GroupDRO
 from .methods.jtt import JTT as JTT
 from .methods.lff import LfF as LfF
-from .methods.pde import PDE as PDE
 from .methods.pde import BalancedPDE as BalancedPDE
+from .methods.pde import PDE as PDE
 from .methods.registry import register as register
 from .methods.reweighting import Resampling as Resampling
 from .methods.reweighting import Reweighting as Reweighting
@@ -32,8 +34,6 @@ from .sources.tables import from_folder as from_folder
 from .sources.tables import from_table as from_table
 from .training.fit import complete as complete
 from .training.fit import evaluate_run as evaluate_run
-from .training.fit import robust_fit as robust_fit
-from .training.portable import load as load
 from .training.record import RunRecord as RunRecord
 from .training.seeds import fit_seeds as fit_seeds
 from .training.settings import Settings as Settings

@@ -318,17 +318,17 @@ DATA = (
     ),
     Mutant(
         "columns are scaled by the test rows too",
-        "sources.inputs",
-        "x[train].std(0, dtype=np.float64)",
+        "sources.encoding",
+        "rows.std(0, dtype=np.float64)",
         "x.std(0, dtype=np.float64)",
-        ("05_sources/08_inputs", SOURCES),
+        ("05_sources/07_encoding", SOURCES),
     ),
     Mutant(
         "a category that training lacks passes for another",
-        "sources.inputs",
-        "(at[:, None] == np.arange(len(values))) & known[:, None]",
-        "at[:, None] == np.arange(len(values))",
-        ("05_sources/08_inputs", SOURCES),
+        "sources.encoding",
+        "*(known.get(value, -1) for value in found), -1",
+        "*(known.get(value, 0) for value in found), -1",
+        ("05_sources/07_encoding", SOURCES),
     ),
 )
 CLAIMS = (

@@ -36,6 +36,7 @@ INPUTS = ("settings.ini", "setup.py", "pyproject.toml", "constraints.txt")
 OLDEST = (3, 10)
 EXTRAS = {
     "train": ("train",),
+    "predict": ("train",),
     "eval": ("train",),
     "data": ("train",),
     "diagnose": ("train",),
