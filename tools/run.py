@@ -1,6 +1,7 @@
 """Set up a virtual environment and run pde_nb in it, from a plain Python.
 
     python3 tools/run.py train     [options of pde train]
+    python3 tools/run.py predict   [options of pde predict]
     python3 tools/run.py eval      [options of pde eval]
     python3 tools/run.py data      [options of pde data]
     python3 tools/run.py report    [options of pde report]

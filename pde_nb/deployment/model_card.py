@@ -344,9 +344,9 @@ def usage(preparation: Preparation) -> str:
     return (
         "With the folder of the run, in Python (`pip install 'pde_nb[train]'`):\n\n"
         "```python\n"
-        "from pde_nb.training.portable import load\n"
-        'predictor = load("folder of the run")\n'
-        f"predictor.predict({ROWS[preparation.kind]})  # predict_proba: the probability of each class\n"
+        "import pde_nb\n"
+        'model = pde_nb.load("folder of the run")\n'
+        f"model.predict({ROWS[preparation.kind]})  # predict_proba: the probability of each class\n"
         "```"
     )
 
