@@ -435,12 +435,12 @@ def fig_curves(
     if curves.merged > 1:
         corner = dict(transform=axes[0].transAxes, ha="right", va="top", fontsize=SMALL, color="#555555")
         axes[0].text(0.99, 0.97, f"one step for {curves.merged:.3g} iterations", **corner)
-    axes[0].yaxis.set_label_coords(-0.13, 0.5)
+    axes[0].yaxis.set_label_coords(-0.125, 0.5)
     axes[0].plot([], [], ls=":", lw=0.9, color="#555555", label="learned (F = 1)")
     form = dict(ncols=6, fontsize=SMALL, handlelength=1.6, columnspacing=1.2, frameon=False)
     fig.legend(*axes[0].get_legend_handles_labels(), loc="lower center", **form)
     fig.set_layout_engine(None)  # fixed margins: nothing jumps while a slider moves, and a quick redraw
-    fig.subplots_adjust(left=0.085, right=0.985, top=0.91, bottom=0.27, wspace=0.1)
+    fig.subplots_adjust(left=0.092, right=0.985, top=0.91, bottom=0.27, wspace=0.1)
     return fig
 
 # %% ../../nbs/03_theory/09_explorer.ipynb #xp09c010
