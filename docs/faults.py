@@ -19,7 +19,7 @@ ANCHOR = re.compile(r"""\s(?:id|name)=["']([^"']+)["']""", re.IGNORECASE)
 # Where a dollar sign is meant: code, scripts, and equations, which are between \( and \).
 NO_PROSE = re.compile(
     r"<(script|style|pre|code|kbd|svg)\b.*?</\1>|<!--.*?-->|"
-    r"""<(span|div) class="(?:[^"]* )?math\b[^"]*"[^>]*>.*?</\2>""",
+    r"""<(span|div) class="(?:[^"]* )?math\b[^"]*"[^>]*>.*?</\2>|<dt class="sig\b[^"]*"[^>]*>.*?</dt>""",
     re.DOTALL | re.IGNORECASE,
 )
 TAG = re.compile(r"""<(?:[^>"']|"[^"]*"|'[^']*')*>""")

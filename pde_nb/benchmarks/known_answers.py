@@ -161,7 +161,7 @@ def make_case(
         gap=round(found.test.gap.value, 4),
     )
 
-# %% ../../nbs/11_benchmarks/06_known_answers.ipynb #ka000001
+# %% ../../nbs/11_benchmarks/06_known_answers.ipynb #ka000101
 def trained_case(
     family: str,
     name: str,
@@ -326,7 +326,7 @@ def _recorded_worst_group(records, task, method):
     "Accuracy of the worst test group that has any example."
     return RunRecord.read(Path(records) / f"{task}-{method}.json").counts("test").worst_group
 
-# %% ../../nbs/11_benchmarks/06_known_answers.ipynb #ka000002
+# %% ../../nbs/11_benchmarks/06_known_answers.ipynb #ka000102
 def _open_adult(path):
     return from_table(path, "income", ["sex"])
 
