@@ -120,7 +120,7 @@ def completion_code(shell: str = "", *more: str) -> str:
         sys.exit(Exit.BAD_INPUT)
     from argcomplete import shellcode
 
-    return shellcode(["pde", *MODULES], shell=shell)
+    return shellcode(["pde", *MODULES], True, shell)
 
 
 EVAL = 'eval "$(pde completion bash)"'

@@ -48,7 +48,7 @@ class Page:
             example = str(path / "report.html")
             raise ValueError(f"{str(path)!r} is a folder; name a file, such as {example!r}.")
         writable_folder(path.parent)
-        write_text(path, self.markdown if path.suffix == ".md" else self.html)
+        write_page(path, self.markdown if path.suffix == ".md" else self.html)
         return path
 
     def save_tables(self, folder) -> list[Path]:
@@ -56,11 +56,11 @@ class Page:
         where nothing can be written."""
         folder = writable_folder(folder)
         for name, text in self.tables.items():
-            write_text(folder / f"{name}.csv", text)
+            write_page(folder / f"{name}.csv", text)
         return [folder / f"{name}.csv" for name in self.tables]
 
 
-def write_text(path: Path, text: str):
+def write_page(path: Path, text: str):
     "Write a file, whole or not at all."
     write_whole(path, lambda p: Path(p).write_text(text, encoding="utf-8", newline=""))
 

@@ -5,7 +5,20 @@
 # %% auto #0
 __all__ = ['train', 'own_randomness', 'Turns', 'train_together']
 
-# %% ../../nbs/08_training/06_loop.ipynb #lo000001
+# %% ../../nbs/08_training/06_loop.ipynb #lo000003
+import random
+import sys
+import time
+from contextlib import contextmanager, suppress
+
+import numpy as np
+import torch
+from torch.nn.functional import cross_entropy
+from tqdm.auto import tqdm
+
+from ..methods.schedules import AutoPacing
+from ..networks.device import OUT_OF_MEMORY, largest_batch
+from .checkpoints import random_state, set_random_state
 from .run import NotFinite, Run
 
 # %% ../../nbs/08_training/06_loop.ipynb #5bd631af
@@ -61,18 +74,6 @@ def take_best(run: Run) -> Run:
     run.model.load_state_dict(run.best_weights)
     run.model.eval()
     return run
-
-# %% ../../nbs/08_training/06_loop.ipynb #69a16193
-import random
-import sys
-import time
-from contextlib import contextmanager, suppress
-
-import numpy as np
-import torch
-from tqdm.auto import tqdm
-
-from .checkpoints import random_state, set_random_state
 
 # %% ../../nbs/08_training/06_loop.ipynb #1bb20816
 @contextmanager
@@ -135,12 +136,6 @@ def progress_text(run, total: int | None = None) -> str:
     of = f" of {total}" if total else ""
     of += " at most unless one is better" if total and run.n_epochs is None else ""
     return f"{run.method.name}: epoch {run.epoch}{of}, active {active:,}, worst group {worst}"
-
-# %% ../../nbs/08_training/06_loop.ipynb #lo000003
-from torch.nn.functional import cross_entropy
-
-from ..methods.schedules import AutoPacing
-from ..networks.device import OUT_OF_MEMORY, largest_batch
 
 # %% ../../nbs/08_training/06_loop.ipynb #86789263
 def device_error(run: Run, error: Exception) -> Exception:
