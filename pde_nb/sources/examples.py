@@ -442,7 +442,8 @@ def _parquet_pieces(path, size: int) -> Iterator:
     "The pieces of a .parquet file, each of the same number of rows but for the last."
     parquet = need("pyarrow.parquet", "reading a .parquet file")
     with _read_as_parquet(path):
-        file = parquet.ParquetFile(path)
+        # as little at a time as can be: a group of rows may be the whole file
+        file = parquet.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20)
     with file:
         batches = file.iter_batches(size)
         while True:
