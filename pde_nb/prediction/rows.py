@@ -201,8 +201,8 @@ def text_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iterato
         texts = []
         for name in names:
             gone = frame[name].isna().to_numpy()
-            texts.append(string_array([str(text) for text in frame[name].where(~gone, "")]))
-            for row in np.flatnonzero(gone):
+            texts.append(string_array([str(text) for text in frame[name].astype(object).where(~gone, "")]))
+            for row in np.flatnonzero([not text.strip() for text in texts[-1].tolist()]):
                 remarks[row] = joined(remarks[row], f"{name} is empty")
         yield NewRows(at, Texts(*texts), kept_columns(frame, keep), remarks)
 
@@ -217,10 +217,12 @@ def replace_columns(preparation: Preparation, names) -> Preparation:
 def listed_texts(rows, names, pairs: bool) -> dict:
     "Columns of texts from a list. Raises `ValueError` where pairs are wanted and not given, or the reverse."
     rows = list(rows)
-    one = rows[0] if rows else ""
-    if pairs != (not isinstance(one, str)):
-        wanted = "pairs of texts, (first, second) each" if pairs else "texts"
-        raise ValueError(f"the model was trained on {wanted}, and the first row is {one!r}.")
+    wanted = "pairs of texts, (first, second) each" if pairs else "texts"
+    for at, row in enumerate(rows):
+        if isinstance(row, str) if pairs else not isinstance(row, str):
+            raise ValueError(f"the model was trained on {wanted}, and row {at} is {row!r}.")
+        if pairs and len(row) != 2:
+            raise ValueError(f"the model was trained on {wanted}, and row {at} has {len(row)} texts.")
     columns = zip(*rows) if pairs else [rows]
     return dict(zip(names, map(list, columns)))
 
