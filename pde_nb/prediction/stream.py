@@ -134,7 +134,7 @@ def resume(self: Part, restart: bool) -> int:
     if restart or not self.journal.exists() or not self.path.exists():
         self.clear()
         return 0
-    remedy = "begin anew with restart=True (--restart)"
+    remedy = "begin anew with --restart (restart in Python)"
     noted = read_sealed(self.journal, JOURNAL, remedy)
     if not self.identity or noted["identity"] != self.identity:
         raise ValueError(f"{str(self.path)!r} is unfinished, of other rows or of another model: {remedy}.")
