@@ -327,6 +327,8 @@ def interrupt_text(args: argparse.Namespace, error: BaseException) -> str:
 
 def what_is_left(args: argparse.Namespace, folder) -> str:
     "What there is to go on from in a folder of a run or of several."
+    if folder is None and Path(f"{getattr(args, 'out', None)}.journal").exists():
+        return "the same command goes on."
     if folder is None:
         return "nothing half-written was left."
     folder = Path(folder)

@@ -146,8 +146,21 @@ def classifier_probabilities(clf: RobustClassifier, X) -> np.ndarray:
     check_is_fitted(clf)
     if clf.predictor_.preparation.kind == "table":
         validate_data(clf, X, skip_check_array=True, reset=False)
+        check_missing(clf, X)
         return clf.predictor_.predict_proba(X)
     return clf.predictor_.predict_proba(validate_data(clf, X, dtype=np.float32, reset=False))
+
+# %% ../../nbs/08_deployment/21_estimator.ipynb #es000010d
+def check_missing(clf: RobustClassifier, frame):
+    "Raises `ValueError` for a missing value, where those are errors."
+    missing = frame.isna()
+    if clf.missing == "fill" or not missing.any(axis=None):
+        return
+    name = missing.any().idxmax()
+    raise ValueError(
+        f"the column {name!r} has {missing[name].sum():,} missing values, the first in row "
+        f"{missing[name].to_numpy().argmax()}; fill them in, or fit with missing='fill'."
+    )
 
 # %% ../../nbs/08_deployment/21_estimator.ipynb #es000011
 def as_table(X, missing: str) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 from ..algorithm.groups import make_groups
 from ..algorithm.metrics import Figures, GroupCounts, count_correct, figures, figures_table
 from ..core.arguments import did_you_mean
+from ..core.cells import says_missing
 from ..core.files import with_origin
 from ..core.seals import write_sealed
 from ..core.tables import Table
@@ -83,6 +84,7 @@ def judge(
     for piece in predictor.pieces(rows, **how):
         columns = piece.rows.kept if y is None else given_part(piece.rows, label, y, a or {})
         tally.add(piece, columns)
+    check_length(y, tally.watch.n)
     return tally.judged(train_counts)
 
 # %% ../../nbs/08_deployment/22_other_data.ipynb #ju000008b
@@ -103,7 +105,8 @@ class Tally:
         self.labels.append(class_positions(columns[self.label], self.preparation, self.label, first))
         self.predicted.append(piece.probabilities.argmax(1))
         for name, parts in self.values.items():
-            parts.append(attribute_texts(columns[name], name, first))
+            known = self.preparation.attributes.get(name, ())
+            parts.append(attribute_texts(columns[name], name, first, known))
         self.watch.add(piece.rows)
 
     def judged(self, train_counts: GroupCounts | None) -> Judged:
@@ -130,6 +133,12 @@ def given_part(rows: NewRows, label: str, y, a: dict) -> dict:
     "The labels and attributes of some rows, where they were given beside the rows."
     here = slice(rows.first, rows.first + len(rows))
     return {label: np.asarray(y)[here]} | {name: np.asarray(values)[here] for name, values in a.items()}
+
+
+def check_length(y, n: int):
+    "Raises `ValueError` for labels beside the rows, where there are more of them than rows."
+    if y is not None and len(y) != n:
+        raise ValueError(f"there are {len(y):,} labels for {n:,} rows; give one for each.")
 
 
 def train_shares(counts: GroupCounts | None) -> dict[str, float]:
@@ -171,32 +180,58 @@ def first_lines(path):
     "The beginning of a table in a file."
     from pde_nb.sources.examples import table_pieces
 
-    return next(table_pieces(path, 1))
+    for frame in table_pieces(path, 1):
+        return frame
+    raise ValueError(f"{path} has no rows; there is nothing to judge.")
 
-
+# %% ../../nbs/08_deployment/22_other_data.ipynb #ju000009b
 def class_positions(values, preparation: Preparation, label: str, first: int) -> np.ndarray:
     "Positions of labels among the classes of the model. Raises `ValueError` for one that it does not know."
-    known = {number_or_text(name): k for k, name in enumerate(preparation.classes)}
-    texts = [number_or_text(str(value)) for value in values]
+    known = spellings(preparation.classes)
+    texts = [spelled_alike(value, known) for value in values]
+    at = {name: k for k, name in enumerate(preparation.classes)}
     for row, (text, value) in enumerate(zip(texts, values)):
-        if text not in known:
-            what = "no label" if value != value or value is None else f"the label {value!r}"
+        if text not in at:
+            what = "no label" if is_missing(value) else f"the label {value!r}"
             raise ValueError(
                 f"row {first + row} has {what} in {label!r}, and the model knows "
                 f"{', '.join(preparation.classes)}; correct it or leave the row out."
             )
-    return np.array([known[text] for text in texts], np.int64)
+    return np.array([at[text] for text in texts], np.int64)
 
 
-def attribute_texts(values, name: str, first: int) -> np.ndarray:
-    "The values of an attribute as training has them written. Raises `ValueError` for a missing one."
+def is_missing(value) -> bool:
+    "Whether a cell has no value."
+    return value is None or value != value or not str(value).strip()
+
+
+def attribute_texts(values, name: str, first: int, known=()) -> np.ndarray:
+    """The values of an attribute as training has them written.
+
+    Raises `ValueError` for a missing one, or for a word that says so and is not `known` from training.
+    """
     for row, value in enumerate(values):
-        if value is None or value != value:
+        if is_missing(value) or (says_missing(str(value)) and str(value) not in known):
             raise ValueError(
                 f"row {first + row} has no value of the attribute {name!r}; fill it in, or leave the row out."
             )
-    texts = [number_or_text(str(value)) for value in values]
-    return np.array([f"{text:g}" if isinstance(text, float) else text for text in texts])
+    alike = spellings(known)
+    return np.array([spelled_alike(value, alike) for value in values])
+
+
+def spellings(known) -> dict:
+    "How training spells each of its values: by the value's text, and by the number that it is."
+    texts = [str(value) for value in known]
+    return {number_or_text(text): text for text in texts} | {text: text for text in texts}
+
+
+def spelled_alike(value, known: dict) -> str:
+    "A value as training spells it; a number that training lacks has all its digits."
+    text = str(value)
+    number = number_or_text(text)
+    if text in known or number in known:
+        return known.get(text) or known[number]
+    return str(number).removesuffix(".0") if isinstance(number, float) else text
 
 # %% ../../nbs/08_deployment/22_other_data.ipynb #ju000011
 MOVED = 0.25  # standard deviations of training that a mean must have moved to be told

@@ -6,9 +6,11 @@
 __all__ = ['PIECE', 'NewRows', 'new_rows', 'check_remarks']
 
 # %% ../../nbs/07_prediction/02_rows.ipynb #nr000004
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 from jaxtyping import Float, Shaped
@@ -71,7 +73,8 @@ def new_rows(
         if strict:
             check_remarks(piece)
         n += len(piece)
-        yield piece
+        if len(piece):
+            yield piece
     if not n and not skip:
         raise ValueError("there are no rows to predict.")
 
@@ -90,7 +93,7 @@ def frames(rows, preparation: Preparation, size: int, keep: list, skip: int) -> 
     "Position and DataFrame of each piece of a table; its columns are checked first."
     pd = need("pandas", "a table")
     if isinstance(rows, (str, Path)):
-        literal, as_text = columns_as_text(preparation)
+        literal, as_text = columns_as_text(preparation, keep)
         pieces = table_pieces(rows, size, literal, as_text)
     else:
         whole = pd.DataFrame(rows) if isinstance(rows, dict) else rows
@@ -100,6 +103,7 @@ def frames(rows, preparation: Preparation, size: int, keep: list, skip: int) -> 
                 f"file with the columns {', '.join(preparation.columns)}."
             )
         check_twice(whole.columns.tolist(), "the table")
+        whole = whole.set_axis([str(name) for name in whole.columns], axis=1)
         pieces = (whole.iloc[i : i + size] for i in range(0, len(whole), size))
     at = 0
     for frame in pieces:
@@ -110,12 +114,13 @@ def frames(rows, preparation: Preparation, size: int, keep: list, skip: int) -> 
         at += len(frame)
 
 
-def columns_as_text(preparation: Preparation) -> tuple[list[str], list[str]]:
+def columns_as_text(preparation: Preparation, keep: list) -> tuple[list[str], list[str]]:
     "Columns of a file to read literally, and columns to read as text with empty cells missing."
     if preparation.kind != "table":
-        return preparation.columns, []
+        return [*preparation.columns, *keep], []
     how = {code.name: code.how for code in preparation.codes}
     literal = [name for name, one in how.items() if one.literal]
+    literal += [name for name in keep if name not in how]
     as_text = [name for name, one in how.items() if one.kind == "category" or one.mark]
     return literal, [name for name in as_text if name not in literal]
 
@@ -144,6 +149,7 @@ def table_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iterat
         for code in preparation.codes:
             values, gone = read_alike(frame[code.name], code.name, code.how)
             check_readable(frame[code.name], gone, code, at)
+            values = code.spelled(values)
             encoded, known = code.encode(values)
             columns[code.name] = values
             parts.append(encoded)
@@ -180,8 +186,9 @@ def joined(before: str, more: str) -> str:
 
 
 def kept_columns(frame, keep) -> dict:
-    "The columns to carry along, as they are."
-    return {name: frame[name].to_numpy() for name in keep}
+    "The columns to carry along, as they are; None where a value is missing."
+    columns = {name: frame[name].astype(object) for name in keep}
+    return {name: column.where(column.notna(), None).to_numpy() for name, column in columns.items()}
 
 # %% ../../nbs/07_prediction/02_rows.ipynb #nr000016
 def text_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iterator[NewRows]:
@@ -194,8 +201,8 @@ def text_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iterato
         texts = []
         for name in names:
             gone = frame[name].isna().to_numpy()
-            texts.append(string_array([str(text) for text in frame[name].where(~gone, "")]))
-            for row in np.flatnonzero(gone):
+            texts.append(string_array([str(text) for text in frame[name].astype(object).where(~gone, "")]))
+            for row in np.flatnonzero([not text.strip() for text in texts[-1].tolist()]):
                 remarks[row] = joined(remarks[row], f"{name} is empty")
         yield NewRows(at, Texts(*texts), kept_columns(frame, keep), remarks)
 
@@ -210,10 +217,12 @@ def replace_columns(preparation: Preparation, names) -> Preparation:
 def listed_texts(rows, names, pairs: bool) -> dict:
     "Columns of texts from a list. Raises `ValueError` where pairs are wanted and not given, or the reverse."
     rows = list(rows)
-    one = rows[0] if rows else ""
-    if pairs != (not isinstance(one, str)):
-        wanted = "pairs of texts, (first, second) each" if pairs else "texts"
-        raise ValueError(f"the model was trained on {wanted}, and the first row is {one!r}.")
+    wanted = "pairs of texts, (first, second) each" if pairs else "texts"
+    for at, row in enumerate(rows):
+        if isinstance(row, str) if pairs else not isinstance(row, str):
+            raise ValueError(f"the model was trained on {wanted}, and row {at} is {row!r}.")
+        if pairs and len(row) != 2:
+            raise ValueError(f"the model was trained on {wanted}, and row {at} has {len(row)} texts.")
     columns = zip(*rows) if pairs else [rows]
     return dict(zip(names, map(list, columns)))
 
@@ -230,6 +239,8 @@ def picture_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iter
     elif path is not None and path.suffix.lower() in ENDINGS:
         rows, root = [path.name], path.parent
     if isinstance(rows, (list, tuple, np.ndarray)):
+        if keep:
+            raise ValueError(f"keep={keep}: pictures alone have no columns to keep; give a table of them.")
         yield from listed_pictures([str(name) for name in rows], root, size, skip)
         return
     root = path.parent if root is None and path is not None else root
@@ -267,7 +278,7 @@ def array_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iterat
         takes = ", ".join(map(str, preparation.shape))
         raise ValueError(f"the rows have shape {tuple(rows.shape)}; the model takes (n, {takes}).")
     for at in range(skip, len(rows), size):
-        inputs = make_arrays(rows[at : at + size])
+        inputs = make_arrays(rows[at : at + size], at)
         yield NewRows(at, inputs, {}, np.full(len(inputs), "", object))
 
 
@@ -280,5 +291,5 @@ def array_in(path: Path):
         return found["x"] if path.suffix == ".npz" else found
     except KeyError:
         raise ValueError(f"{str(path)!r} has no array 'x'; it has {', '.join(found.files)}.") from None
-    except (ValueError, OSError, EOFError) as e:
+    except (ValueError, OSError, EOFError, BadZipFile, zlib.error) as e:
         raise ValueError(f"{str(path)!r} cannot be read ({e}); copy or write it again.") from None

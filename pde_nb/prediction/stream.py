@@ -7,6 +7,7 @@ __all__ = ['NOTED_EVERY', 'Written', 'write_predictions']
 
 # %% ../../nbs/07_prediction/04_stream.ipynb #st000004
 import csv
+import hashlib
 import io
 import os
 import time
@@ -55,6 +56,7 @@ def write_predictions(
     out = checked_output(out)
     begun = time.monotonic()
     with held(out):
+        checked_output(out)  # another process may have ended since
         part = Part(out, identity_of(predictor, rows, how))
         went_on_from = part.resume(restart)
         with part.open() as file:
@@ -122,6 +124,7 @@ class Part:
         self.n = 0  # rows
         self.n_remarks = 0  # rows that had to be mended
         self.size = 0  # bytes
+        self.digest = hashlib.sha256()  # of them
         self.noted_at = time.monotonic()
 
 # %% ../../nbs/07_prediction/04_stream.ipynb #st000009b
@@ -131,14 +134,27 @@ def resume(self: Part, restart: bool) -> int:
     if restart or not self.journal.exists() or not self.path.exists():
         self.clear()
         return 0
-    remedy = "give restart=True (--restart) to begin anew"
+    remedy = "begin anew with --restart (restart in Python)"
     noted = read_sealed(self.journal, JOURNAL, remedy)
     if not self.identity or noted["identity"] != self.identity:
         raise ValueError(f"{str(self.path)!r} is unfinished, of other rows or of another model: {remedy}.")
     self.n = noted["n"]
     self.n_remarks = noted["n_remarks"]
     self.size = noted["size"]
+    self.digest = beginning_digest(self.path, self.size)
+    if self.digest.hexdigest() != noted.get("digest"):
+        raise ValueError(f"{str(self.path)!r} was damaged or cut after it was written: {remedy}.")
     return self.n
+
+
+def beginning_digest(path: Path, size: int):
+    "The SHA-256 of the first bytes of a file, open for more."
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while size > 0 and (block := file.read(min(size, 1 << 20))):
+            digest.update(block)
+            size -= len(block)
+    return digest
 
 
 @patch
@@ -169,9 +185,10 @@ def open(self: Part):
 @patch
 def add(self: Part, file, piece: Prediction):
     "Write a piece. Raises `ValueError` where there is no room."
-    text = piece_text(piece, header=not self.size)
+    data = piece_text(piece, header=not self.size).encode("utf-8")
     try:
-        self.size += file.write(text.encode("utf-8"))
+        self.size += file.write(data)
+        self.digest.update(data)
         self.n += len(piece.rows)
         self.n_remarks += int((piece.rows.remarks != "").sum())
         if time.monotonic() - self.noted_at >= NOTED_EVERY:
@@ -189,7 +206,7 @@ def note(self: Part, file):
     file.flush()
     os.fsync(file.fileno())
     about = dict(identity=self.identity, n=self.n, n_remarks=self.n_remarks, size=self.size)
-    write_sealed(self.journal, about)
+    write_sealed(self.journal, dict(about, digest=self.digest.hexdigest()))
     self.noted_at = time.monotonic()
 
 

@@ -547,7 +547,7 @@ def read_alike(
             raise ValueError(f"the column {name!r} holds lists or arrays; in training each was one value.")
     if how.kind == "category":
         return texts_alike(column, found, gone), gone
-    values = values_alike(column, found, how)
+    values = np.array(values_alike(column, found, how))  # of its own: those of Arrow cannot be written to
     values[~np.isfinite(values)] = np.nan
     for limit, beyond in ((how.far_below, np.less_equal), (how.far_above, np.greater_equal)):
         if limit is not None:

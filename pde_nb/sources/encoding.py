@@ -104,6 +104,17 @@ class ColumnCode:
             column = canonical(column, self.values)
         return category_positions(column, self.values)
 
+    def spelled(self, column: Shaped[np.ndarray, " n"]) -> Shaped[np.ndarray, " n"]:
+        "Categories as training has them, where a whole number came as a float: '2' for an unknown '2.0'."
+        if self.values is None:
+            return column
+        known = set(self.values.tolist())
+        whole = {f"{value}.0": value for value in known if value.lstrip("-").isdecimal()}
+        whole = {text: value for text, value in whole.items() if text not in known}
+        if not whole:
+            return column
+        return np.array([whole.get(text, text) for text in column.tolist()], object)
+
     def encode(
         self, column: Shaped[np.ndarray, " n"]
     ) -> tuple[Float[np.ndarray, "n k"], Bool[np.ndarray, " n"]]:

@@ -207,12 +207,13 @@ def _blocks(x) -> Iterator[np.ndarray]:
 # %% ../../nbs/05_sources/01_examples.ipynb #b9a65d8b
 def make_arrays(
     x,  # features (n, d) or pictures (n, C, H, W): an array, a tensor or nested lists
+    first: int = 0,  # position of its first row, for messages
 ) -> Arrays:
     "Checked arrays. Raises `ValueError` for another shape, for what is no number and for what is not finite."
     x = x.detach().cpu().numpy() if hasattr(x, "detach") else np.asanyarray(x)
     _check_shape(x)
     if x.dtype.kind == "f":
-        _check_finite(x)
+        _check_finite(x, first)
     if not (x.ndim == 4 and x.dtype == np.uint8):
         x = x.astype(np.float32, copy=False)
     return Arrays(x)
@@ -240,7 +241,7 @@ def _check_shape(x):
         raise ValueError(f"x has shape {x.shape}: there is nothing in it.")
 
 
-def _check_finite(x):
+def _check_finite(x, first: int):
     "Refuse an array with a value that is not a finite number, or too large for float32."
     largest = np.finfo(np.float32).max
     for number, block in enumerate(_blocks(x)):
@@ -250,7 +251,7 @@ def _check_finite(x):
             value = block[row][bad[row]][0]
             what = "are larger than float32 can hold" if np.isfinite(value) else "are not finite numbers"
             raise ValueError(
-                f"x has values that {what}, the first, {value:g}, in row {number * BLOCK + row}; "
+                f"x has values that {what}, the first, {value:g}, in row {first + number * BLOCK + row}; "
                 "drop those rows or fill them in."
             )
 
@@ -345,12 +346,15 @@ def _read_text_table(path, kind, text, options) -> tuple:
         literal = {name: str for name in text if name in header}
         return header, pd.read_csv(path, converters=literal, **options)
 
+# %% ../../nbs/05_sources/01_examples.ipynb #ex0000a6
+from contextlib import contextmanager
+
 # %% ../../nbs/05_sources/01_examples.ipynb #ex0000a1
-def _read_parquet(path):
-    "A table from a .parquet file."
-    pd = need("pandas", "reading a table")
+@contextmanager
+def _read_as_parquet(path):
+    "Errors of reading a .parquet file, in words."
     try:
-        return pd.read_parquet(path)
+        yield
     except ImportError:
         raise
     except Exception as e:  # a damaged file may break its reader in any way
@@ -360,11 +364,15 @@ def _read_parquet(path):
         ) from e
 
 
+def _read_parquet(path):
+    "A table from a .parquet file."
+    pd = need("pandas", "reading a table")
+    with _read_as_parquet(path):
+        return pd.read_parquet(path)
+
+
 def _first_line(error) -> str:
     return (str(error).strip().splitlines() or [""])[0][:200]
-
-# %% ../../nbs/05_sources/01_examples.ipynb #ex0000a6
-from contextlib import contextmanager
 
 # %% ../../nbs/05_sources/01_examples.ipynb #ex0000a7
 def table_pieces(
@@ -433,16 +441,18 @@ def _text_pieces(file, path, kind, header) -> Iterator:
 def _parquet_pieces(path, size: int) -> Iterator:
     "The pieces of a .parquet file, each of the same number of rows but for the last."
     parquet = need("pyarrow.parquet", "reading a .parquet file")
-    try:
-        file = parquet.ParquetFile(path)
-    except Exception as e:  # a damaged file may break its reader in any way
-        raise ValueError(
-            f"{path} cannot be read as parquet ({type(e).__name__}: {_first_line(e)}); "
-            "it seems to be damaged or no parquet file: copy or write it again."
-        ) from e
+    with _read_as_parquet(path):
+        # as little at a time as can be: a group of rows may be the whole file
+        file = parquet.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20)
     with file:
-        for piece in file.iter_batches(size):
-            yield piece.to_pandas()
+        batches = file.iter_batches(size)
+        while True:
+            with _read_as_parquet(path):
+                batch = next(batches, None)
+                piece = batch and batch.to_pandas(integer_object_nulls=True)  # no number is rounded
+            if batch is None:
+                return
+            yield piece
 
 # %% ../../nbs/05_sources/01_examples.ipynb #4e363053
 def _table_kind(path) -> str:
@@ -477,18 +487,16 @@ def check_twice(names, where):
 def _check_fields(frame, header, path):
     "Refuse rows that have more fields than there are names, and a separator that was not the right one."
     pd = need("pandas", "reading a table")
-    if not isinstance(frame.index, pd.RangeIndex):
-        raise ValueError(
-            f"the rows of {path} have more fields than its {len(header)} column names; "
-            "name every column, and look for commas at the ends of lines."
-        )
-    if len(header) != 1:
-        return
-    others = [separator for separator in ";\t|" if separator in header[0]]
+    others = [separator for separator in ";\t|" if len(header) == 1 and separator in header[0]]
     if others:
         raise ValueError(
             f"{path} has one column, {header[0]!r}: its separator seems to be {others[0]!r}. "
             f"Pass the result of pandas.read_csv(…, sep={others[0]!r})."
+        )
+    if not isinstance(frame.index, pd.RangeIndex):
+        raise ValueError(
+            f"the rows of {path} have more fields than its {len(header)} column names; "
+            "name every column, and look for commas at the ends of lines."
         )
 
 # %% ../../nbs/05_sources/01_examples.ipynb #1745bdb8
