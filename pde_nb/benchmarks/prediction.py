@@ -51,9 +51,9 @@ def untrained(data: Data, model: str | nn.Module, **inputs) -> Predictor:
 # %% ../../nbs/11_benchmarks/12_prediction.ipynb #bp000008
 def bench_prediction(
     n_rows: int = 1_000_000,  # of the table
-    n_pictures: int = 1024,
-    n_texts: int = 512,
-    repeats: int = 5,
+    n_pictures: int = 128,
+    n_texts: int = 128,
+    repeats: int = 3,
     size: int = 224,  # pixels of a picture side
     threads: int = 1,
 ) -> dict:

@@ -53,13 +53,16 @@ def check_at_least(args: argparse.Namespace, name: str, least: int):
         raise ValueError(f"--{name} {value}: give at least {least}.")
 
 
+MOST_REPEATS = 3  # of the benchmark of prediction, which takes a minute each
+
+
 def measure_steps(args: argparse.Namespace) -> tuple[dict, str]:
     "The result of `pde bench synthetic`, `expansion` or `predict`, and its table."
     check_at_least(args, "repeats", 1)
     if args.what == "predict":
         from pde_nb.benchmarks.prediction import bench_prediction, prediction_table
 
-        result = bench_prediction(repeats=args.repeats)
+        result = bench_prediction(repeats=min(args.repeats, MOST_REPEATS))
         return result, prediction_table(result)
     from pde_nb.benchmarks.steps import bench_expansion, bench_synthetic, bench_table
 
