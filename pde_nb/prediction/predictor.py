@@ -35,11 +35,14 @@ def source_logits(
     "The outputs of a network in evaluation mode, as float64; the mode of the network is left as it was."
     was_training = model.training
     model.eval()
+    whole = hasattr(source, "span") and len(rows) == len(source) and (np.diff(rows) == 1).all()
     parts = []
     try:
         for at in range(0, len(rows), batch):
+            stop = min(at + batch, len(rows))
             with autocast():
-                parts.append(model(source.batch(rows[at : at + batch])).double().cpu())
+                x = source.span(at, stop) if whole else source.batch(rows[at:stop])
+                parts.append(model(x).double().cpu())
     finally:
         model.train(was_training)
     return torch.cat(parts).numpy() if parts else np.zeros((0, 0))
