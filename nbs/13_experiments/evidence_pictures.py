@@ -1,10 +1,14 @@
 """Pictures of the pages on our own comparisons: a dot and an interval per method; see evidence.py."""
 
+import io
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+import PIL.Image
 from evidence import TASKS, Task, read_task, stages_of, warm_and_end
+from IPython.display import Image
+from matplotlib.figure import Figure
 
 from pde_nb.analysis.paired import Difference, paired
 from pde_nb.analysis.trials import Result, Trial, over_seeds
@@ -219,3 +223,12 @@ def fig_overview():
             rows.append(summary_row(name, within_range(paired(task["pde"], task[other])), True))
         panels[title] = rows
     return fig_fitted(panels, ["points in the worst group"] * 2, [0, 1])
+
+
+def page_picture(fig: Figure, colours: int = 64, dpi: int = 76) -> Image:
+    """A figure for a page with many of them: a PNG with a palette, a third of the size at the same pixels."""
+    drawn = io.BytesIO()
+    fig.savefig(drawn, dpi=dpi)
+    small = io.BytesIO()
+    PIL.Image.open(drawn).convert("RGB").quantize(colours).save(small, "PNG", optimize=True)
+    return Image(small.getvalue())
