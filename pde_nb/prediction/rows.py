@@ -156,6 +156,7 @@ def table_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iterat
             columns[code.name] = values
             parts.append(encoded)
             if not known.all():
+                check_some_known(values, gone, known, code, at)
                 remark_column(remarks, code, values, gone, known)
         x = np.concatenate(parts, 1).astype(np.float32, copy=False)
         yield NewRows(at, Columns(columns), kept_columns(frame, keep), remarks, x)
@@ -172,6 +173,21 @@ def check_readable(column, gone, code, at: int):
             f"the column {code.name!r} held {code.how.kind}s in training, and {bad.sum():,} of {len(bad):,} "
             f"cells are none, the first, {first!r}, in row {at + int(bad.argmax())}: is it the same column?"
         )
+
+# %% ../../nbs/07_prediction/02_rows.ipynb #nr000012b
+STRANGE = 20  # rows of a piece from which on a column without one known category is another column
+
+
+def check_some_known(values, gone, known, code, at: int):
+    "Raises `ValueError` where a column has many categories and training knows none of them."
+    if code.values is None or known.any() or (~gone).sum() < STRANGE:
+        return
+    first = int((~gone).argmax())
+    there = ", ".join(map(repr, code.values[:5].tolist()))
+    raise ValueError(
+        f"the column {code.name!r} has no value that training knows in {len(values):,} rows, the first, "
+        f"{values[first]!r}, in row {at + first}; training had {there}: is it the same column?"
+    )
 
 
 def remark_column(remarks, code, values, gone, known):
