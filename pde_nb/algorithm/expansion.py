@@ -128,7 +128,7 @@ def expansion_plan(
     """The plan of `alg:method`, all its random choices made. Warns when most of the data stays unused.
     Raises `ValueError` for an empty group (unless skipped) or more examples than there are."""
     rng = np.random.default_rng(seed)
-    rank, first = _take(groups, balanced_counts(groups.counts, schedule.warmup_cap, schedule.empty), rng)
+    rank, first = _take(groups, balanced_counts(groups.trusted_counts, schedule.warmup_cap, schedule.empty), rng)
     sets = [first]
     if schedule.redraw == "class":
         rank, again = _take(groups, _redraw_counts(groups), rng)
@@ -300,7 +300,7 @@ SMALL_GROUP = 16  # a group below this is too small to set the size of the warm-
 def small_group_cap(groups: Groups) -> int | None:
     """The `warmup_cap` of schedules that are not set by hand: `SMALL_GROUP` where a group that exists is
     smaller, else None."""
-    smallest = groups.counts[groups.counts > 0].min()
+    smallest = groups.trusted_counts[groups.counts > 0].min()
     return SMALL_GROUP if smallest < SMALL_GROUP else None
 
 # %% ../../nbs/02_algorithm/03_expansion.ipynb #70285507

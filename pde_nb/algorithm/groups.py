@@ -58,6 +58,7 @@ class Groups:
     ids: Int[np.ndarray, " n"]  # group of each example, 0 … n_groups − 1
     variables: tuple[str, ...]  # names of the label and of the attributes
     values: tuple[np.ndarray, ...]  # the sorted values of each variable: the coding
+    trusted: Bool[np.ndarray, " n"] | None = None  # whose group is sure enough for a balanced set; None: all
 
     def __len__(self):
         return len(self.ids)
@@ -77,9 +78,23 @@ class Groups:
         return np.bincount(self.ids, minlength=self.n_groups)
 
     @cached_property
+    def trusted_counts(self) -> Int[np.ndarray, " groups"]:
+        "Examples in each group that a balanced set may draw from."
+        if self.trusted is None:
+            return self.counts
+        return np.bincount(self.ids[self.trusted], minlength=self.n_groups)
+
+    def part(self, rows) -> "Groups":
+        "The groups of some of the examples, in the coding of the whole."
+        trusted = None if self.trusted is None else self.trusted[rows]
+        return Groups(self.ids[rows], self.variables, self.values, trusted)
+
+    @cached_property
     def digest(self) -> str:
         "A fingerprint of who is in which group; two data sets that differ have different ones."
         content = repr(self.shape).encode() + np.ascontiguousarray(self.ids, "<i8").tobytes()
+        if self.trusted is not None:
+            content += np.packbits(self.trusted).tobytes()
         return hashlib.sha256(content).hexdigest()[:16]
 
 # %% ../../nbs/02_algorithm/01_groups.ipynb #f3ad694a
@@ -198,10 +213,12 @@ def random_rank(
     groups: Groups,
     rng: np.random.Generator,
 ) -> Int[np.ndarray, " n"]:  # position of each example in a random order of its own group: 0 … n_g − 1
-    """Shuffle every group on its own, all in one pass. The examples of group g with rank < k are k drawn
-    from it without replacement."""
+    """Shuffle every group on its own, all in one pass; those that are not trusted come last. The examples of
+    group g with rank < k are k drawn from it without replacement."""
     shuffled = rng.permutation(len(groups))
     few_bits = np.min_scalar_type(groups.n_groups)  # the stable sort is then a radix sort
+    if groups.trusted is not None:
+        shuffled = shuffled[np.argsort(~groups.trusted[shuffled], kind="stable")]
     by_group = shuffled[np.argsort(groups.ids[shuffled].astype(few_bits), kind="stable")]
     starts = np.cumsum(groups.counts) - groups.counts
     rank = np.empty(len(groups), np.int64)
@@ -217,7 +234,7 @@ def balanced_subset(
 ) -> Int[np.ndarray, " m"]:  # positions, ascending
     """A random group-balanced subset, drawn without replacement (`alg:method`, line 3). Raises `ValueError`
     as `balanced_counts` does."""
-    take = balanced_counts(groups.counts, cap, empty)
+    take = balanced_counts(groups.trusted_counts, cap, empty)
     return np.flatnonzero(random_rank(groups, rng) < take[groups.ids])
 
 # %% ../../nbs/02_algorithm/01_groups.ipynb #a23482ce

@@ -250,7 +250,7 @@ def suggestion(
     "The method for this verdict, and the reason."
     smallest = int(groups.counts[groups.counts > 0].min())
     cap = FEW if smallest < FEW else None
-    warmup = int(balanced_counts(groups.counts, cap, "skip").sum())
+    warmup = int(balanced_counts(groups.trusted_counts, cap, "skip").sum())
     method, why = _method_and_reason(verdict, attributes, groups, smallest, warmup)
     return Suggestion(warmup, smallest, method, f"{command} --method {method}", why)
 

@@ -23,6 +23,7 @@ from torch.nn.functional import cross_entropy
 
 from ..algorithm.groups import Groups, group_names
 from ..core.arguments import did_you_mean, lookup, number, whole_number
+from ..sources.blanks import labelled_examples
 
 # %% ../../nbs/07_methods/01_base.ipynb #26b668c9
 @dataclass(frozen=True, eq=False)
@@ -127,13 +128,24 @@ class CannotRun(ValueError):
 
 def check_attributes(method: Method, groups: Groups):
     "Raises `ValueError` when a method works with attributes and the groups are of the label alone."
-    if not method.needs_groups or len(groups.variables) > 1:
+    if not method.needs_groups:
+        return
+    if not labelled_examples(groups).all():
+        n = int((~labelled_examples(groups)).sum())
+        raise CannotRun(
+            f"method {method.name!r} works with the groups of the training examples, and {n:,} of "
+            f"{len(groups):,} have a blank in {', '.join(groups.variables[1:])}; have them predicted "
+            "(pde_nb.predict_groups, which robust_fit and pde train do by themselves), or take a method "
+            "that needs none, such as 'jtt' or 'lff'."
+        )
+    if len(groups.variables) > 1:
         return
     parts = {"train": "training", "val": "validation"}
     where = " and ".join(parts[split] for split in method.needs_groups)
     raise ValueError(
         f"method {method.name!r} works with the attributes of the {where} examples, and this data has none; "
-        "name an attribute, or take a method that needs none, such as 'jtt' or 'lff'."
+        "name an attribute (--attribute), have groups inferred (groups='infer', --groups infer), or take a "
+        "method that needs none, such as 'jtt' or 'lff'."
     )
 
 # %% ../../nbs/07_methods/01_base.ipynb #1605d73f

@@ -105,7 +105,7 @@ STRENGTHS = 1.0, 0.7, 0.3, 0.1, 0.07, 0.03, 0.01  # C, tried in this order
 
 def part_of(groups: Groups, at: Int[np.ndarray, " some"]) -> Groups:
     "The groups of some of the examples."
-    return Groups(groups.ids[at], groups.variables, groups.values)
+    return groups.part(at)
 
 
 def halves(

@@ -85,7 +85,7 @@ def default_schedule(
 def _plain_sizes(groups: Groups) -> tuple[int | None, int, int]:
     "Cap of the warm-up set, its size, and a tenth of it: the size of an expansion."
     cap = small_group_cap(groups)
-    warm = int(balanced_counts(groups.counts, cap, "skip").sum())
+    warm = int(balanced_counts(groups.trusted_counts, cap, "skip").sum())
     return cap, warm, int(max((groups.counts > 0).sum(), round(warm / 10)))
 
 # %% ../../nbs/07_methods/05_schedules.ipynb #cdb2bef3
@@ -121,7 +121,7 @@ def changed_schedule(
     if not plain or not {"expand_by", "warmup_cap"} & set(changes):
         return replace(schedule, **changes)
     new = replace(schedule, **changes, n_expansions=0)
-    left = len(groups) - int(balanced_counts(groups.counts, new.warmup_cap, "skip").sum())
+    left = len(groups) - int(balanced_counts(groups.trusted_counts, new.warmup_cap, "skip").sum())
     most = FEWER[1] if schedule == for_texts else 20
     return replace(new, n_expansions=min(most, left // new.expand_by))
 
@@ -216,7 +216,7 @@ def describe(self: FixedPacing, n_train: int) -> list[str]:
 def geometric_plan(groups: Groups, growth: float, seed: int) -> Plan:
     "The plan that grows geometrically from the balanced set to all the data; empty groups are skipped."
     cap = small_group_cap(groups)
-    warm = int(balanced_counts(groups.counts, cap, "skip").sum())
+    warm = int(balanced_counts(groups.trusted_counts, cap, "skip").sum())
     steps = np.diff(geometric_sizes(warm, len(groups), growth)).tolist()
     schedule = Schedule(None, tuple(steps) or 1, 1, n_expansions=len(steps), warmup_cap=cap, empty="skip")
     return expansion_plan(groups, schedule, seed)

@@ -52,4 +52,4 @@ def part(groups: Groups | Overlap, rows) -> Groups | Overlap:
     "The groups of some of the rows."
     if isinstance(groups, Overlap):
         return Overlap(groups.member[rows], groups.names)
-    return Groups(groups.ids[rows], groups.variables, groups.values)
+    return groups.part(rows)

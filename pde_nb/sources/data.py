@@ -17,9 +17,10 @@ from ..core.arguments import did_you_mean
 from dataclasses import dataclass
 from functools import cached_property
 
-from jaxtyping import Int, Int8, Shaped
+from jaxtyping import Bool, Int, Int8, Shaped
 
 from ..core.tables import Table
+from .blanks import Guess, labelled_examples
 from .examples import Arrays, Columns, Pictures, Texts, fingerprint
 
 # %% ../../nbs/05_sources/02_data.ipynb #c484aca6
@@ -33,13 +34,14 @@ class Data:
     inputs: Pictures | Texts | Columns | Arrays
     y: Int[np.ndarray, " n"]  # class of each example, a position in `classes`
     classes: tuple[str, ...]  # names of the classes
-    attributes: dict[str, Shaped[np.ndarray, " n"]]
+    attributes: dict[str, Shaped[np.ndarray, " n"]]  # None in a cell without a label
     split: Int8[np.ndarray, " n"]  # 0 train, 1 val, 2 test, −1 unused
     train_groups: Groups  # of all n examples: warm-up, expansion, weights
     eval_groups: Groups | Overlap  # of all n examples: what is reported
     name: str = "data"
     notes: tuple[str, ...] = ()  # what a user should know
     columns: Table | None = None  # what each column of a table became
+    guess: Guess | None = None  # where groups are from that were not all labelled by hand
 
     def __len__(self):
         return len(self.y)
@@ -47,6 +49,16 @@ class Data:
     @property
     def n_classes(self) -> int:
         return len(self.classes)
+
+    @cached_property
+    def labelled(self) -> Bool[np.ndarray, " n"]:
+        "Whose group was labelled by hand: no attribute that divides the training set is blank."
+        return self.guess.labelled if self.guess else labelled_examples(self.train_groups)
+
+    @property
+    def partial(self) -> bool:
+        "Whether training or validation has examples whose group is not known yet."
+        return not self.guess and not self.labelled[(self.split == 0) | (self.split == 1)].all()
 
     @cached_property
     def digest(self) -> str:
@@ -76,7 +88,7 @@ def part_of_groups(groups: Groups | Overlap, rows) -> Groups | Overlap:
     "The groups of some of the examples, in the coding of the whole."
     if isinstance(groups, Overlap):
         return Overlap(groups.member[rows], groups.names)
-    return Groups(groups.ids[rows], groups.variables, groups.values)
+    return groups.part(rows)
 
 
 def _groups_bytes(groups):
@@ -89,6 +101,16 @@ def _groups_bytes(groups):
 from dataclasses import field
 
 from ..algorithm.groups import as_column, make_groups, overlapping_groups
+from pde_nb.sources.blanks import (
+    blank_cells,
+    column_with_blanks,
+    ids_of_known,
+    known_groups,
+    known_part,
+    known_values,
+    partial_groups,
+    without_unlabelled,
+)
 
 # %% ../../nbs/05_sources/02_data.ipynb #94743933
 @dataclass(frozen=True)
@@ -102,6 +124,7 @@ class DataOptions:
     eval_groups: Groups | Overlap | str | None = None  # of all n; 'overlap': one per attribute and class;
     # default: the training groups
     name: str = "data"
+    unlabelled: object = None  # a value of the attributes that stands for a blank, such as -1
     seed: int = 0  # of a split that has to be made
     shares: tuple = (0.7, 0.15, 0.15)  # of train, val and test in such a split
     notes: tuple[str, ...] = ()  # remarks to keep
@@ -110,19 +133,22 @@ class DataOptions:
 def make_data(
     inputs,  # Pictures, Texts, Columns or Arrays of n examples
     y,  # (n,) labels of any kind; positions in `classes` where that is given
-    attributes: dict,  # name → (n,) values: attributes that may be spurious
+    attributes: dict,  # name → (n,) values: attributes that may be spurious; blank where not known; may be {}
     split=None,  # (n,) train/val/test (or 0/1/2, −1 unused); None: made, stratified over groups
     **options,  # fields of `DataOptions`
 ) -> Data:
     "Checked data. Raises `ValueError` for what cannot be trained on; warns of, and notes, what to know."
     given = DataOptions(**options)
     codes, classes, class_values = _labels(y, given.label, given.classes)
-    attributes = _attributes(attributes, given.label)
+    attributes = _attributes(attributes, given)
     _check_lengths({"inputs": inputs, given.label: codes, **attributes}, split)
     remarks = _Remarks(given.name, list(given.notes))
     train_groups = _training_groups(codes, class_values, attributes, given, remarks)
     split = _complete_split(split, train_groups, given, remarks)
     eval_groups = _evaluation_groups(given.eval_groups, train_groups, class_values[codes], attributes)
+    train_groups, eval_groups = _without_blanks(train_groups, eval_groups, codes, attributes, split, remarks)
+    if not attributes:
+        remarks.add("no attribute was named, so the only groups are the classes", warn=False)
     _check_classes(codes, classes, split, given.label)
     _check_groups(train_groups, eval_groups, split, remarks)
     _check_pictures_once(inputs, split, remarks)
@@ -154,6 +180,20 @@ def _check_lengths(columns, split):
 
 # %% ../../nbs/05_sources/02_data.ipynb #6a8e2d76
 MOST_FRACTIONS = 20  # so many different values with fractions may still be categories
+
+
+def _attribute_column(values, name, unlabelled=None):
+    "A checked attribute: like `_categories`, but a cell may be blank."
+    blank = blank_cells(values, unlabelled)
+    if not blank.ndim or not blank.any() or blank.ndim > 1:
+        return _categories(values, name)
+    if blank.all():
+        raise ValueError(
+            f"the attribute {name!r} has no value in any of {len(blank):,} rows; label some of them, "
+            "or leave the attribute out and have groups inferred."
+        )
+    known = np.asarray(values, object)[~blank]
+    return column_with_blanks(_categories(known, name), blank)
 
 
 def _categories(values, name):
@@ -206,18 +246,17 @@ def _check_codes(column, name, classes):
             )
 
 
-def _attributes(attributes, label):
+def _attributes(attributes, given: DataOptions):
     "Checked columns, by name."
+    label = given.label
     if not isinstance(attributes, dict):
         attributes = {"a": attributes}
-    if not attributes:
-        raise ValueError("no attribute was named; groups are made of the label and at least one attribute.")
     if label in attributes:
         raise ValueError(
             f"{label!r} is the label and an attribute at once; "
             "an attribute must be something else than the label."
         )
-    columns = {name: _categories(values, name) for name, values in attributes.items()}
+    columns = {name: _attribute_column(v, name, given.unlabelled) for name, v in attributes.items()}
     for name, column in columns.items():
         _check_repeats(name, column)
     return columns
@@ -225,6 +264,7 @@ def _attributes(attributes, label):
 
 def _check_repeats(name, column):
     "Refuse an attribute that numbers the examples: each would be a group of its own."
+    column = known_part(column)
     if len(column) > MOST_FRACTIONS and len(np.unique(column)) == len(column):
         raise ValueError(
             f"the attribute {name!r} has another value in each of {len(column):,} rows, such as "
@@ -239,7 +279,7 @@ def _training_groups(codes, class_values, attributes, given: DataOptions, remark
     values = []
     for name in names:
         known = given.values.get(name) if given.values else None
-        values.append(np.unique(attributes[name]) if known is None else np.asarray(sorted(known)))
+        values.append(known_values(attributes[name]) if known is None else np.asarray(sorted(known)))
         if len(values[-1]) < 2:
             remarks.add(
                 f"the attribute {name!r} has one value only, {values[-1][0].item()!r}: "
@@ -247,8 +287,12 @@ def _training_groups(codes, class_values, attributes, given: DataOptions, remark
             )
     variables = (given.label, *names)
     coding = Groups(np.zeros(0, np.int64), variables, (np.arange(len(class_values)), *values))
-    ids = make_groups(codes, *(attributes[name] for name in names), like=coding).ids
-    return Groups(ids, variables, (class_values, *values))
+    columns = [attributes[name] for name in names]
+    labelled = ~np.any([blank_cells(column) for column in [codes, *columns]], axis=0)
+    of_labelled = [np.array(column[labelled].tolist()) for column in columns]
+    ids = make_groups(codes[labelled], *of_labelled, like=coding).ids  # refuses an unknown value
+    whole = Groups(ids, variables, (class_values, *values))
+    return whole if labelled.all() else partial_groups(whole, codes, columns)
 
 
 def _training_attributes(train_by, attributes) -> list[str]:
@@ -265,6 +309,23 @@ def _training_attributes(train_by, attributes) -> list[str]:
     if not names:
         raise ValueError("train_by names no attribute; name at least one, or leave it out to use all.")
     return names
+
+
+def _without_blanks(groups, judged, codes, attributes, split, remarks):
+    "Groups to train and to be judged by where some labels are blank: nobody is judged by a blank."
+    labelled = labelled_examples(groups)
+    if labelled.all():
+        return groups, judged
+    coding = without_unlabelled(groups)
+    ids = ids_of_known(coding, codes, [attributes[name] for name in groups.variables[1:]])
+    if judged is groups:
+        judged = known_groups(coding, ids, labelled)
+    parts = [f"{(labelled & (split == s)).sum():,} of {(split == s).sum():,} in {SPLITS[s]}" for s in range(3)]
+    what = " and ".join(map(repr, groups.variables[1:]))
+    remarks.add(f"{what} is known of {', '.join(parts)}", warn=False)
+    if not labelled[(split == 0) | (split == 1)].all():
+        return groups, judged
+    return Groups(ids, coding.variables, coding.values), judged  # blank where nobody is trained or chosen
 
 # %% ../../nbs/05_sources/02_data.ipynb #ede17cae
 def _evaluation_groups(wanted, train_groups, y, attributes) -> Groups | Overlap:
@@ -296,7 +357,7 @@ def _check_yes_or_no(attributes):
         if odd.any():
             raise ValueError(
                 "eval_groups='overlap' needs attributes of 0 and 1 or of yes and no as booleans; "
-                f"{name!r} has {values[odd][0].item()!r}."
+                f"{name!r} has {values[odd].tolist()[0]!r}."
             )
 
 # %% ../../nbs/05_sources/02_data.ipynb #17e572df
@@ -394,11 +455,14 @@ def _check_classes(codes, classes, split, label):
 
 def _check_groups(train_groups, eval_groups, split, remarks):
     "Note which groups a split lacks."
+    if not labelled_examples(train_groups).all():
+        _note_empty_groups(eval_groups, (0, 1, 2), split, True, remarks, "labelled example")
+        return
     _note_empty_groups(train_groups, (0,), split, True, remarks)
     _note_empty_groups(eval_groups, (1, 2), split, eval_groups is not train_groups, remarks)
 
 
-def _note_empty_groups(groups, splits, split, absent_too, remarks):
+def _note_empty_groups(groups, splits, split, absent_too, remarks, example="example"):
     "Note the groups that these splits lack, and those without any example."
     names = _names_of_groups(groups)
     counts = split_counts(groups, split)
@@ -407,9 +471,9 @@ def _note_empty_groups(groups, splits, split, absent_too, remarks):
     for s in splits:
         missing = (counts[s] == 0) & ~absent
         if (split == s).any() and missing.any():
-            remarks.add(f"{SPLITS[s]} has no example of {_some_names(names, missing)}", warn=not crossed)
+            remarks.add(f"{SPLITS[s]} has no {example} of {_some_names(names, missing)}", warn=not crossed)
     if absent_too and absent.any():
-        remarks.add(f"there is no example at all of {_some_names(names, absent)}", warn=not crossed)
+        remarks.add(f"there is no {example} at all of {_some_names(names, absent)}", warn=not crossed)
 
 # %% ../../nbs/05_sources/02_data.ipynb #5748a689
 from ..algorithm.groups import group_names
@@ -447,14 +511,14 @@ def _check_pictures_once(inputs, split, remarks):
 # %% ../../nbs/05_sources/02_data.ipynb #afb0c6c6
 def _description(data: Data, max_rows: int) -> str:
     "The text of `Data.describe`."
-    groups = data.eval_groups
+    groups = data.train_groups if data.partial else data.eval_groups
     rows = list(zip(_names_of_groups(groups), *split_counts(groups, data.split)))
     if len(rows) > max_rows:
         half = max_rows // 2
         left_out = (f"… {len(rows) - 2 * half} more …", "", "", "")
         rows = [*rows[:half], left_out, *rows[-half:]]
     rows.append(("all examples", *((data.split == s).sum() for s in range(3))))
-    overlap = " that overlap" if isinstance(groups, Overlap) else ""
+    overlap = " that overlap" if isinstance(groups, Overlap) and (groups.member.sum(1) > 1).any() else ""
     head = (
         f"{data.name}: {len(data):,} examples ({data.inputs.kind}), {data.n_classes} classes, "
         f"{groups.n_groups} groups{overlap}"
@@ -467,7 +531,7 @@ def _description(data: Data, max_rows: int) -> str:
 def _training_line(data) -> list[str]:
     "A line about the groups to train by, where they are not the groups to be judged by."
     groups = data.train_groups
-    if groups is data.eval_groups:
+    if groups is data.eval_groups or data.partial:
         return []
     counts = data.groups("train").counts
     counts = counts[counts > 0]
@@ -488,7 +552,7 @@ from .examples import make_arrays
 def from_arrays(
     x,  # (n, d) features or (n, C, H, W) pixels: array or tensor
     y,  # (n,) labels
-    attribute,  # (n,) values of the attribute, or a dict of several by name
+    attribute=None,  # (n,) values of the attribute, or a dict of several by name; NaN where not known
     split=None,  # (n,) train/val/test (or 0/1/2, −1 unused); None: made, stratified over groups
     **options,  # fields of `DataOptions`
 ) -> Data:
@@ -497,6 +561,7 @@ def from_arrays(
     Raises `ValueError` for what cannot be trained on; warns of, and notes, what a user should know.
     """
     attributes = attribute if isinstance(attribute, dict) else {"a": attribute}
+    attributes = {} if attribute is None else attributes
     inputs = make_arrays(x)
     notes = (*options.pop("notes", ()), *far_notes(inputs))
     return make_data(inputs, y, attributes, split, notes=notes, **options)

@@ -167,12 +167,17 @@ def check_names(column, name, role: str, opening: Opening):
             f"--as {name}={asked}: the column {name!r} is the {role}; only category can be asked for it."
         )
     gone = np.flatnonzero(column.isna().to_numpy())
-    if len(gone):
+    if len(gone) and role == "attribute":
+        opening.remarks += blank_words(column, name, gone, opening)
+        column = column[column.notna()]
+    elif len(gone):
         cells = tuple(Cell(int(row), "", NO_VALUE) for row in gone[:SHOWN])
         words = [text for _, text in opening.origin.cells(name, gone[:SHOWN]).values() if text.strip()]
         keep = ""
+        if role == "label":
+            keep = "; an attribute may be blank where it is not known, a label is what there is to learn"
         if words and role != "split":
-            keep = f", or --as {name}=category keeps {words[0]!r} as a name"
+            keep += f"; or --as {name}=category keeps {words[0]!r} as a name"
         raise ValueError(
             f"{role} {name!r} has {counted(len(gone), 'missing value')}: "
             f"{listed(opening.origin, name, cells, len(gone))}; correct them or drop their rows{keep}."
@@ -191,6 +196,18 @@ def check_names(column, name, role: str, opening: Opening):
             "keeps them as names."
         )
     opening.remarks += [f"{role} {name}: {twin}" for twin in twins(found)]
+
+
+def blank_words(column, name, gone, opening: Opening) -> list[str]:
+    "A remark on cells of an attribute that have a word which is read as a blank, such as NA."
+    seen = opening.origin.cells(name, gone[:SHOWN])
+    words = sorted({text for _, text in seen.values() if text.strip()})
+    if not words:
+        return []
+    return [
+        f"attribute {name}: {', '.join(map(repr, words))} is taken for a blank, a row without a label; "
+        f"--as {name}=category keeps it as a name"
+    ]
 
 
 def odd_names(found: Distinct, column) -> tuple[int, tuple[Cell, ...], str]:
@@ -252,6 +269,7 @@ def _picture_inputs(frame, image, root) -> Pictures:
 from pathlib import Path
 
 from .columns import check_kinds
+from .blanks import known_values
 from .data import Data, make_data, split_codes
 from .examples import check_twice, need
 
@@ -262,7 +280,7 @@ def role_rows(frame, roles: dict, splits, data: Data, opening: Opening) -> list[
     label, attributes = roles["label"][0], roles["attribute"]
     rows[label] = without_values(label, f"label of {data.n_classes}", values=data.classes)
     for name in attributes:
-        values = np.unique(data.attributes[str(name)])
+        values = known_values(data.attributes[str(name)])
         also = f", and {rows[name][1]}" if name in rows else ""
         became = f"attribute of {len(values):,}{also}"
         rows[name] = without_values(name, became, values=values.tolist())
@@ -277,7 +295,7 @@ def role_rows(frame, roles: dict, splits, data: Data, opening: Opening) -> list[
 def from_table(
     table,  # DataFrame, dict of columns, or path of a .csv, .tsv or .parquet file
     label: str,  # column of the label
-    attribute,  # column, or columns, of attributes that may be spurious
+    attribute=None,  # column, or columns, of attributes that may be spurious; blank where not known
     *,
     split="split",  # column of the split, used when it is there; None: ignore it and make a split
     text=None,  # column of text, or two for pairs
@@ -381,7 +399,7 @@ def _as_list(names) -> list:
 # %% ../../nbs/05_sources/03_tables.ipynb #855487e1
 def _check_roles(frame, where, label, attribute, text, image, features) -> dict[str, list]:
     "The column names by role, each checked to be there and to have one role."
-    roles = {"label": label, "attribute": attribute}
+    roles = {"label": label, "attribute": attribute or ()}
     _column_names(frame.columns, where, roles)
     kinds = {"text": text, "image": image}
     kinds = {role: names for role, names in kinds.items() if names is not None}
@@ -408,7 +426,7 @@ def _column_names(columns, where, roles: dict) -> dict[str, list]:
                 f"the column {name!r} is given as {role_of[name]} and as {role}; it can be one of them."
             )
     for role, wanted in names.items():
-        if not wanted or len(set(wanted)) < len(wanted):
+        if (not wanted and role != "attribute") or len(set(wanted)) < len(wanted):
             raise ValueError(f"{role}={wanted} names a column twice, or none.")
     return names
 
@@ -434,7 +452,7 @@ _FILE_COLUMNS += ("img",)  # what a column of picture names is usually called, t
 def from_folder(
     root,  # the folder
     label: str,  # columns of the metadata, as in `from_table`
-    attribute,
+    attribute=None,
     *,
     metadata: str = "metadata.csv",  # table of the pictures, in the folder or elsewhere
     image=None,  # column of the picture names; default: the first that is usually called so

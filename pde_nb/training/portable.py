@@ -91,9 +91,13 @@ def column_name(name: str, taken) -> str:
 
 
 def group_of_rows(data: Data, rows) -> np.ndarray:
-    "The name of the group that each row is judged in; '' where groups overlap."
+    "The name of the group that each row is judged in; '' where groups overlap, and where it is in none."
     if isinstance(data.eval_groups, Overlap):
-        return np.full(len(rows), "", object)
+        member = data.eval_groups.member
+        if (member.sum(1) > 1).any():
+            return np.full(len(rows), "", object)
+        names = np.array([*data.eval_groups.names, ""], object)
+        return names[np.where(member.any(1), member.argmax(1), -1)[rows]]
     return np.array(group_names(data.eval_groups), object)[data.eval_groups.ids[rows]]
 
 # %% ../../nbs/08_training/11_portable.ipynb #po000010
@@ -118,7 +122,7 @@ def plain_cells(values: np.ndarray) -> list:
     "The cells of a column as CSV has them: numbers in full, texts without formulas."
     if values.dtype.kind in "biuf":
         return values.tolist()
-    return [disarm(str(value)) for value in values]
+    return ["" if value is None else disarm(str(value)) for value in values]
 
 # %% ../../nbs/08_training/11_portable.ipynb #po000012
 NETWORK = "the architecture of a network"

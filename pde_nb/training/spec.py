@@ -276,9 +276,11 @@ def regrouped(data: Data, by: tuple[str, ...] | None) -> Data:
     """
     if by is None:
         return data
-    columns = [lookup(name, data.attributes, "attribute") for name in by]
+    attributes = data.guess.attributes if data.guess else data.attributes
+    columns = [lookup(name, attributes, "attribute") for name in by]
     label = data.train_groups.variables[0]
-    return replace(data, train_groups=make_groups(data.y, *columns, names=(label, *by)))
+    groups = make_groups(data.y, *columns, names=(label, *by))
+    return replace(data, train_groups=replace(groups, trusted=data.train_groups.trusted))
 
 # %% ../../nbs/08_training/10_spec.ipynb #0ace5b2f
 from ..networks.models import check_output, fetch_weights, make_model
