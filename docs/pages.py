@@ -23,6 +23,10 @@ ROOMS = {
     "04_proofs": ("Proofs", "The paper's claims, derived and checked by code."),
     "05_sources": ("Data", "Tables, pictures, texts, arrays and published data sets."),
     "06_networks": ("Networks", "Models by name, weights, and what a device can do."),
+    "07_grouping": (
+        "Group labels that are missing",
+        "Groups predicted from a few labels, or found without any.",
+    ),
     "07_methods": ("Methods", "PDE and the methods that it is compared with, a notebook each."),
     "07_prediction": ("Prediction", "New rows: read, encoded, predicted, written to a file."),
     "08_training": ("Training", "The loop, run folders, resuming, and the one call."),
