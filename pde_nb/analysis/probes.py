@@ -328,6 +328,7 @@ def small_inputs(
     size: int = 16,  # of pictures, in pixels
 ) -> Float[np.ndarray, "m d"]:
     "Cheap inputs for a probe."
+    from pde_nb.grouping.representation import pooled
     from pde_nb.sources.inputs import make_source
     from pde_nb.sources.picture_cache import decode_all
 
@@ -343,14 +344,6 @@ def small_inputs(
         x = inputs.x[rows]
     unit = 255 if x.dtype == np.uint8 else 1
     return pooled(np.asarray(x, np.float32) / unit, size).reshape(len(rows), -1)
-
-# %% ../../nbs/09_analysis/02_probes.ipynb #2fe3bc98
-def pooled(x: Float[np.ndarray, "n C H W"], size: int) -> Float[np.ndarray, "n C h w"]:
-    "Means over blocks, so that no side is longer than about `size`."
-    steps = [max(1, -(-s // size)) for s in x.shape[2:]]
-    h, w = (s // k for s, k in zip(x.shape[2:], steps))
-    x = x[:, :, : h * steps[0], : w * steps[1]]
-    return x.reshape(*x.shape[:2], h, steps[0], w, steps[1]).mean((3, 5))
 
 # %% ../../nbs/09_analysis/02_probes.ipynb #d7f5fea9
 def _word_counts(texts):
@@ -372,9 +365,7 @@ def network_inputs(
     **inputs,  # of `make_source`: size, cache, …
 ) -> Float[np.ndarray, "m d"]:
     "What the network computes before its last layer, standardised."
-    import torch
-
-    from pde_nb.networks.heads import embeddings
+    from pde_nb.grouping.representation import head_inputs
     from pde_nb.networks.models import fetch_weights, input_settings, make_model
     from pde_nb.sources.inputs import make_source
 
@@ -386,10 +377,8 @@ def network_inputs(
         settings["cache"] = "memory"
     source = make_source(data, progress=False, **settings)
     net = make_model(model, n_classes=data.n_classes, kind=source.kind, shape=source.shape, weights=weights)
-    compute = embeddings(net.eval())
-    with torch.inference_mode():
-        batches = [rows[at : at + 64] for at in range(0, len(rows), 64)]
-        x = torch.cat([compute(source.batch(b)).float() for b in batches]).numpy()
+    see = head_inputs(net.eval())
+    x = np.concatenate([see(source.batch(rows[at : at + 64])) for at in range(0, len(rows), 64)])
     return (x - x.mean(0)) / np.maximum(x.std(0), 1e-6)
 
 

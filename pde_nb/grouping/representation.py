@@ -6,6 +6,7 @@
 __all__ = ['MAX_NUMBERS', 'Representation', 'head_inputs', 'pooled', 'represent']
 
 # %% ../../nbs/07_grouping/01_representation.ipynb #gr010004
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -93,7 +94,7 @@ class View:
     source: Source
     see: Callable  # batch -> (b, d) array
     what: str
-    standardise: bool = True  # False: the columns have their scale
+    standardise: bool = True  # False: the source has done it
     net: nn.Module | None = None  # that every row goes through
 
 
@@ -102,7 +103,7 @@ def numbers_view(data: Data, device, options: dict) -> View:
     inputs = data.inputs
     source = make_source(replace(data, inputs=without_attributes(data)), device=device, **options)
     if inputs.kind == "features":
-        return View(source, numbers, "the features, standardised")
+        return View(source, numbers, "the features, standardised", standardise=False)
     left_out = [repr(name) for name in inputs.columns if name in data.attributes]
     what = "the columns as the network gets them"
     if left_out:
@@ -191,7 +192,7 @@ def has_head(net: nn.Module, two, seed: int) -> bool:
 def network_title(model, weights, kind: str) -> str:
     "What a network is called, with its weights."
     if isinstance(model, nn.Module):
-        return f"the {type(model).__name__} as it was given"
+        return f"{type(model).__name__} as it was given"
     if Path(str(weights)).suffix in SUFFIXES:
         return f"{model} with the weights of {Path(weights).name}"
     if weights != "pretrained":
@@ -358,7 +359,8 @@ def columns_that_fit(n: int, max_numbers: int) -> int:
 
 def source_options(data: Data, model, asked: dict) -> dict:
     "Options of `make_source`: what the model expects and what was asked for, without augmentation."
-    known = [name for name in inspect.signature(make_source).parameters if name not in ("data", "device")]
+    ours = ("data", "device", "channels_last", "progress")
+    known = [name for name in inspect.signature(make_source).parameters if name not in ours]
     for name in asked:
         if name not in known:
             raise ValueError(
@@ -366,7 +368,7 @@ def source_options(data: Data, model, asked: dict) -> dict:
             )
     kind = data.inputs.kind
     options = ({} if isinstance(model, nn.Module) else input_settings(str(model), kind)) | asked
-    never = ("augment", "progress") + (("normalise",) if kind in ("features", "table") else ())
+    never = ("augment", "normalise") if kind in ("features", "table") else ("augment",)
     return {name: value for name, value in options.items() if name not in never}
 
 # %% ../../nbs/07_grouping/01_representation.ipynb #gr010032
