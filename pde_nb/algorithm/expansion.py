@@ -128,7 +128,9 @@ def expansion_plan(
     """The plan of `alg:method`, all its random choices made. Warns when most of the data stays unused.
     Raises `ValueError` for an empty group (unless skipped) or more examples than there are."""
     rng = np.random.default_rng(seed)
-    rank, first = _take(groups, balanced_counts(groups.trusted_counts, schedule.warmup_cap, schedule.empty), rng)
+    rank, first = _take(
+        groups, balanced_counts(groups.trusted_counts, schedule.warmup_cap, schedule.empty), rng
+    )
     sets = [first]
     if schedule.redraw == "class":
         rank, again = _take(groups, _redraw_counts(groups), rng)

@@ -34,6 +34,7 @@ from ..methods.base import CannotRun, Method
 from ..methods.registry import find_method, method_names
 from ..sources.data import Data
 from ..training.fit import fit_spec
+from ..training.grouped import save_groups, with_groups
 from ..training.folder import REMEDY, hold
 from ..training.presets import DEFAULTS
 from ..training.record import RunRecord
@@ -330,6 +331,7 @@ def compare(
     say=print,
     *,
     schedule="auto",  # of methods that have one: 'auto', or 'fixed'
+    groups: str = "auto",  # where they are from, see `with_groups`: the same ones for all methods
     **common,  # for `decide`: model, weights, inputs, device, train_by, and settings
 ) -> Comparison:
     """Compare methods on one data set within one budget.
@@ -341,11 +343,14 @@ def compare(
     methods = chosen_methods(methods)
     tried = tuple(tried or learning_rates(DEFAULTS[data.inputs.kind].lr, 2))
     folder = writable_folder(out)
+    network = {name: common[name] for name in ("model", "weights", "inputs", "device") if name in common}
+    data = with_groups(data, groups, **network, out=folder)
     asked = Asked(data, passes, schedule, tried, common)
     refused, failed = {}, []
     reason = None  # of the last method that was refused
     specs = {}
     with hold(folder):
+        save_groups(folder, data)
         for name, method in methods.items():
             try:
                 contender = asked.contender(method)

@@ -85,6 +85,7 @@ def run_comparison(args: argparse.Namespace) -> Exit:
         inputs=asked_inputs(args),
         device=args.device,
         train_by=args.train_by,
+        groups=args.groups,
         **asked_settings(args),
     )
     title, lead, blocks = comparison_page(comparison)

@@ -18,13 +18,15 @@ import numpy as np
 from ..core.arguments import did_you_mean
 from ..sources.columns import KINDS
 from ..sources.data import Data, from_arrays
+from ..sources.known import only_known
 from ..sources.published import READERS, relabel, with_class_terms
 from ..sources.tables import from_folder, from_table
 from ..training.folder import read_config
+from ..training.grouped import as_kept
 
 # %% ../../nbs/12_cli/02_opening.ipynb #a16032dc
 OPENED = (  # options that say what the data is
-    *("data", "root", "label", "attribute", "split"),
+    *("data", "root", "label", "attribute", "attribute_known", "split"),
     *("text", "image", "features", "as", "missing", "known_noise", "class_terms"),
 )
 READ_AS = "columns"  # in a config: what each column of the table became
@@ -36,12 +38,27 @@ def open_data(
     label=None,  # names of columns, or of arrays
     attribute=None,
     split=None,
+    attribute_known=None,  # hide the attribute but for these rows, see `only_known`
     known_noise=None,  # 'drop' or 'flip' the rows of a benchmark that are known to be mislabelled
     class_terms=None,  # judge CivilComments also by each class as a whole
     **columns,  # text, image, features, as, missing, metadata: see `from_table` and `from_folder`
 ) -> Data:
     "Data from what a command line can say. Raises `ValueError` for what is missing or unknown."
     columns = {name: value for name, value in columns.items() if value is not None}
+    if attribute_known is not None:
+        return only_known(
+            open_data(
+                data,
+                root,
+                label,
+                attribute,
+                split,
+                known_noise=known_noise,
+                class_terms=class_terms,
+                **columns,
+            ),
+            attribute_known,
+        )
     if data in READERS:
         refuse_unused(data, label=label, attribute=attribute, split=split, **columns)
         return open_benchmark(data, root, known_noise, class_terms)
@@ -52,11 +69,10 @@ def open_data(
             f"the benchmarks are {', '.join(READERS)}."
         )
     refuse_unused(path.name, known_noise=known_noise, class_terms=class_terms)
-    for name, value in (("label", label), ("attribute", attribute)):
-        if not value:
-            raise ValueError(
-                f"--{name} is missing: which column of {path.name} holds the {name}?{first_line_hint(path)}"
-            )
+    if not label:
+        raise ValueError(
+            f"--label is missing: which column of {path.name} holds the label?{first_line_hint(path)}"
+        )
     return open_path(path, root, label, attribute, split, columns)
 
 # %% ../../nbs/12_cli/02_opening.ipynb #6067a791
@@ -188,6 +204,7 @@ def read_arrays(path, *names: str) -> ArrayFile:
 
 def open_arrays(path: Path, label: str, attribute: list[str], split: str) -> Data:
     "Data from an .npz file whose inputs are called x. Raises `ValueError` as `read_arrays` does."
+    attribute = attribute or ()
     arrays = read_arrays(path, "x", label, *attribute)
     for role, names in dict(label=[label], attribute=attribute).items():
         if split in names and split in arrays:
@@ -246,7 +263,8 @@ def open_again(
         moved["root"] = str(Path(root).absolute())
     if data:
         moved["data"] = data
-    return open_data(**{name: value for name, value in (opened | moved).items() if name != READ_AS})
+    opened = {name: value for name, value in (opened | moved).items() if name not in (READ_AS, "groups")}
+    return as_kept(run, open_data(**opened))
 
 # %% ../../nbs/12_cli/02_opening.ipynb #acbb188e
 def data_words(opened: dict) -> list[str]:

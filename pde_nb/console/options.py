@@ -38,9 +38,13 @@ def data_options(
     add("--data", needed=needed, metavar="WHAT", help=DATA)
     add("--label", metavar="COLUMN", help="what is to be predicted").completer = column_names
     attribute = add(
-        "--attribute", nargs="+", metavar="COLUMN", help="what may be spurious; several are combined"
+        "--attribute", nargs="+", metavar="COLUMN", help="what may be spurious; cells may be blank"
     )
     attribute.completer = column_names
+    some = (
+        "hide the attribute but on these rows: train, val, 300, val:300, none; to see what labels are worth"
+    )
+    add("--attribute-known", rare=True, metavar="ROWS", help=some)
     split = "holds train, val and test; default 'split', else a split is made"
     add("--split", metavar="COLUMN", help=split).completer = column_names
     add("--text", nargs="+", metavar="COLUMN", help="of text; two for pairs").completer = column_names
@@ -74,6 +78,8 @@ def rare_data_options(section: Section):
     add = section.add
     train_by = "attributes that divide the training set into groups; default all"
     add("--train-by", rare=True, nargs="+", metavar="COLUMN", help=train_by).completer = column_names
+    missing = "rows without a group: auto (default) predicts them from those that have one; given leaves them"
+    add("--groups", default="auto", choices=keys_of("training.grouped", "GROUPS"), help=missing)
     noise = "rows of waterbirds that are known to be mislabelled: keep (default), drop or flip them"
     add("--known-noise", rare=True, choices=constant("sources.published", "NOISE"), help=noise)
     terms = "judge civilcomments also by each class as a whole, as its authors' code does"

@@ -52,7 +52,7 @@ IDENTITY = dict(
     device=Text(),
     torch=Text(),
 )
-OPTIONAL = dict(train_by=Maybe(Items(Text())), first_run=Table(Plain()))
+OPTIONAL = dict(train_by=Maybe(Items(Text())), first_run=Table(Plain()), groups=Table(Plain()))
 OPENED = Maybe(Fields(dict(data=Text())))  # how the data was opened; None: in Python
 
 # %% ../../nbs/01_core/10_run_format.ipynb #rf000010

@@ -320,7 +320,9 @@ def _without_blanks(groups, judged, codes, attributes, split, remarks):
     ids = ids_of_known(coding, codes, [attributes[name] for name in groups.variables[1:]])
     if judged is groups:
         judged = known_groups(coding, ids, labelled)
-    parts = [f"{(labelled & (split == s)).sum():,} of {(split == s).sum():,} in {SPLITS[s]}" for s in range(3)]
+    parts = [
+        f"{(labelled & (split == s)).sum():,} of {(split == s).sum():,} in {SPLITS[s]}" for s in range(3)
+    ]
     what = " and ".join(map(repr, groups.variables[1:]))
     remarks.add(f"{what} is known of {', '.join(parts)}", warn=False)
     if not labelled[(split == 0) | (split == 1)].all():

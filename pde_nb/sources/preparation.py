@@ -28,6 +28,7 @@ from pde_nb.core.schema import (
 )
 from .batches import PixelSource, Source
 from .columns import HowRead
+from .blanks import known_values
 from .data import Data
 from .encoding import ColumnCode, Standard
 from .examples import Arrays, Columns, Pictures, Texts
@@ -99,11 +100,13 @@ def learn_preparation(data: Data, source: Source, centre) -> Preparation:
     "All that new rows need to become what the rows of a data set became."
     inputs = data.inputs
     groups = getattr(data.eval_groups, "variables", ())
+    if set(data.train_groups.variables[1:]) <= set(data.attributes) and data.guess:
+        groups = data.train_groups.variables  # judged in the groups of the rows that have a label
     about = dict(
         kind=inputs.kind,
         classes=data.classes,
         label=data.train_groups.variables[0],
-        attributes={name: tuple(np.unique(values).tolist()) for name, values in data.attributes.items()},
+        attributes={name: tuple(known_values(values).tolist()) for name, values in data.attributes.items()},
         group_by=tuple(groups),
         shape=source.shape,
     )

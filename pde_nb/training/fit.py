@@ -65,6 +65,7 @@ def robust_fit(
     weights="pretrained",  # or a file, or None
     inputs: dict | None = None,  # options of `make_source`: size, augment, max_tokens, cache, …
     train_by=None,  # names of the attributes that divide the training set; None: all
+    groups: str = "auto",  # where they are from, see `with_groups`; 'auto': predicted where blank
     seed: int = 0,
     device=None,  # 'cpu', 'cuda', …; None: a GPU when there is one
     out=None,  # folder of the run; None: nothing is written
@@ -82,6 +83,10 @@ def robust_fit(
     Raises `ValueError` for input that cannot be used, with the remedy.
     """
     options = dict(schedule=schedule, preset=preset, weights=weights, inputs=inputs, train_by=train_by)
+    network = dict(model=model, method=method, preset=preset, schedule=schedule, weights=weights)
+    data = with_groups(
+        data, groups, **network, inputs=inputs, device=device, out=None if restart else out, bar=bar
+    )
     spec = decide(data, model, method, **options, seed=seed, device=device, **changes)
     keep = dict(out=out, restart=restart, checkpoint_every=checkpoint_every, bar=bar, opened=opened)
     return fit_spec(spec, data, **keep, began=began, first=first, first_in=first_in)
@@ -89,6 +94,7 @@ def robust_fit(
 # %% ../../nbs/08_training/12_fit.ipynb #fit00006
 from ..core.arguments import number
 from .first_stage import FirstStage, given_run
+from .grouped import as_kept, save_groups, with_groups
 
 # %% ../../nbs/08_training/12_fit.ipynb #462c3ecd
 def fit_spec(
@@ -184,6 +190,7 @@ def fit_in_folder(job: Job, folder: Path) -> Fit:
             load_learned(folder, run)
             keeper.path.unlink(missing_ok=True)  # a kill may have come between the record and this
             return Fit(run.model, RunRecord.read(folder), None, run)
+        save_groups(folder, run.data)
         first = train_first(job, folder) if job.stage else None
         keeper.load(run)
         record = conclude(train(run, keeper, job.bar), job.config, job.notes, first)
@@ -281,6 +288,7 @@ def reopened(folder, data: Data, model=None, device=None, inputs: dict | None = 
     "A finished run with its selected weights, ready to predict; arguments and errors as in `evaluate_run`."
     folder = Path(folder)
     config = read_config(folder)
+    data = as_kept(folder, data)
     if config["data_digest"] != data.digest:
         raise ValueError(
             f"the run in {str(folder)!r} is of other data: fingerprint {config['data_digest']}, "

@@ -126,7 +126,7 @@ def go_on(run, checkpoint):
 # %% ../../nbs/08_training/03_folder.ipynb #f2bc8684
 PARTS = (  # what a run leaves beside its record; the record has the digest of each
     *("config.json", "model.safetensors", "learned.safetensors", "scores.safetensors"),
-    *("ledger.csv", "split.csv"),
+    *("ledger.csv", "split.csv", "groups.safetensors"),
     *("preparation.json", "tokenizer.json", "network.json", "temperature.json", "predictions.csv"),
 )
 SEALED_FILES = (*PARTS, "first/record.json", *(f"first/{name}" for name in PARTS))

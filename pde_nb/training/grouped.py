@@ -6,6 +6,7 @@
 __all__ = ['GROUPS', 'GROUPS_FILE', 'with_groups', 'save_groups', 'read_groups', 'as_kept']
 
 # %% ../../nbs/08_training/11_grouped.ipynb #gd000004
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np

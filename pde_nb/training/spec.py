@@ -35,6 +35,7 @@ class RunSpec:
     train_by: tuple[str, ...] | None  # attributes that divide the training set; None: all
     seed: int
     device: str
+    groups: dict | None = None  # how groups were found that were not all labelled by hand
 
     def config(self) -> dict:
         "What config.json holds, as plain values, but for what only building finds (`built_config`)."
@@ -51,6 +52,8 @@ class RunSpec:
             seed=self.seed,
             device=self.device,
         )
+        if self.groups:
+            plain["groups"] = self.groups
         return json.loads(json.dumps(plain, default=str))
 
 # %% ../../nbs/08_training/10_spec.ipynb #37d74b3f
@@ -139,6 +142,7 @@ def decide(
         train_by=train_by,
         seed=seed,
         device=str(device or ("cuda" if torch.cuda.is_available() else "cpu")),
+        groups=data.guess and dict(how=data.guess.how, **data.guess.judged),
     )
 
 # %% ../../nbs/08_training/10_spec.ipynb #38f53f3f
