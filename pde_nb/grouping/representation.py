@@ -28,7 +28,7 @@ from ..sources.inputs import make_source
 class Representation:
     "What is seen of each row of a data set."
 
-    x: Float[np.ndarray, "n d"]  # float32; a column without variation is 0, and so is a row of no split
+    x: Float[np.ndarray, "n d"]  # float32; a column constant in training is 0, and so is a row of no split
     what: str  # what the numbers are, in a sentence
     digest: str  # of x
     seconds: float  # that it took when it was made
@@ -94,7 +94,7 @@ class View:
     source: Source
     see: Callable  # batch -> (b, d) array
     what: str
-    standardise: bool = True  # False: the source has done it
+    standardise: bool = True  # False: the columns have their scale
     net: nn.Module | None = None  # that every row goes through
 
 
@@ -159,7 +159,8 @@ def brings_weights(model: str, weights) -> bool:
 def small_view(source: Source) -> View:
     "Pictures averaged down, or counted tokens."
     if source.kind == "texts":
-        return View(source, word_counts, f"the tokens of each text, counted in {BUCKETS:,} buckets")
+        what = f"the tokens of each text, counted in {BUCKETS:,} buckets (as log(1 + count))"
+        return View(source, word_counts, what, standardise=False)
     h, w = pooled(np.zeros((1, *source.shape), np.float32), PICTURE_SIDE).shape[2:]
     return View(source, small_pixels, f"the pictures, averaged down to {h} × {w} pixels")
 
