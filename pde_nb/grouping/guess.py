@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float, Int
 from ..core.tables import Table, percent
 from .prior import estimate_shares
 from .probe import Probe, ProbeFigures, fit_probe
+from .refine import BlankRows, refine_probe
 
 # %% ../../nbs/07_grouping/04_guess.ipynb #gg400007
 SPLITS = {0: "train", 1: "val", 2: "test", -1: "unused"}
@@ -64,6 +65,7 @@ class AttributeGuess:
     labelled: Bool[np.ndarray, " n"]
     strength: float  # scikit-learn's C
     temperature: float
+    helped: int  # blank rows that the probe was fitted on besides; 0 where they did not help
     figures: ProbeFigures  # cross-fitted, on the labelled rows of training and validation
     groups: tuple[GroupGuess, ...]  # of every split that has rows
     notes: tuple[str, ...]  # what a user should know; () where nothing is odd
@@ -123,6 +125,7 @@ def guess_record(guess: AttributeGuess) -> dict:
         attribute=names.attribute,
         strength=guess.strength,
         temperature=guess.temperature,
+        helped=guess.helped,
         figures=figures,
         groups=groups,
         notes=list(guess.notes),
@@ -274,11 +277,18 @@ def guess_attribute(
     check_labelled(y, codes, split, teach, n_values, names)
     note = contradiction_note(x, y, codes, teach, names)
     probe = fit_probe(x[teach], y[teach], codes[teach], int(y.max()) + 1, seed)
+    probe = refine_probe(probe, x[teach], y[teach], codes[teach], blank_rows(x, y, codes, split), seed)
     check_better(probe.figures, names)
     probability = correct_splits(probe, x, y, codes, split)
     return make_guess(probe, probability, y, codes, split, names, (note,) if note else (), start)
 
 # %% ../../nbs/07_grouping/04_guess.ipynb #gg400020
+def blank_rows(x, y, codes, split) -> BlankRows:
+    "The rows of training and validation without the attribute."
+    blank = (codes < 0) & np.isin(split, TEACHING)
+    return BlankRows(x[blank], y[blank], split[blank])
+
+
 def correct_splits(probe: Probe, x, y, codes, split) -> Float[np.ndarray, "n values"]:
     "Probabilities of all rows, the shares found for each class of each split; one-hot where labelled."
     probability = probe.probability(x, y)
@@ -304,6 +314,7 @@ def make_guess(probe: Probe, probability, y, codes, split, names, notes, start) 
         labelled=codes >= 0,
         strength=probe.strength,
         temperature=probe.temperature,
+        helped=probe.helped,
         figures=probe.figures,
         groups=tuple(group_guesses(probability, y, codes, split)),
         notes=notes,
