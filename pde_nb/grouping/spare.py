@@ -87,7 +87,7 @@ def fit_clusters(
     n_clusters: int | None = 2,  # of each class, ≥ 2; None: by the silhouette
     seed: int = 0,  # of k-means
 ) -> Clusters:
-    "k-means on what the model says of the rows of each class. Raises `ValueError` for a class of too few rows."
+    "k-means on what the model says of the rows of each class. Raises `ValueError` for too small a class."
     p = softmax(model.scores(x), axis=1)
     found = []
     for c in range(p.shape[1]):

@@ -78,7 +78,8 @@ def step_twins(
     rng = np.random.default_rng([seed, 1 + state.step])
     n = len(state.owner)
     at = rng.choice(n, batch, replace=False) if batch < n else np.arange(n)
-    rows, here, owner = x[at], np.arange(len(at)), state.owner[at]
+    rows, here = x[at], np.arange(len(at))
+    owner = state.owner[at]
     p = softmax(head_scores(state.weights, rows), axis=3)
     labels = state.labels[:, at].T
     g = np.zeros_like(p)
