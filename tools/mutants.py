@@ -244,10 +244,10 @@ LOSSES = (
     ),
     Mutant(
         "EIIL's derivative has a wrong sign",
-        "methods.eiil",
+        "grouping.environments",
         ".sum(1) - z[np.arange(len(z)), y]",
         ".sum(1) + z[np.arange(len(z)), y]",
-        ("07_methods/09_eiil", METHODS),
+        ("07_grouping/08_environments", METHODS),
     ),
     Mutant(
         "DFR's new last layer shifts the wrong way",
