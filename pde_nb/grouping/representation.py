@@ -194,14 +194,12 @@ def network_title(model, weights, kind: str) -> str:
     "What a network is called, with its weights."
     if isinstance(model, nn.Module):
         return f"{type(model).__name__} as it was given"
+    name = Path(model).name if kind == "texts" and Path(model).is_dir() else model
     if Path(str(weights)).suffix in SUFFIXES:
-        return f"{model} with the weights of {Path(weights).name}"
+        return f"{name} with the weights of {Path(weights).name}"
     if weights != "pretrained":
-        return f"{model} with the weights {weights}"
-    if kind == "texts":
-        name = Path(model).name if Path(model).is_dir() else model
-        return f"{name} with its pretrained weights"
-    return f"{model} with ImageNet weights"
+        return f"{name} with the weights {weights}"
+    return f"{name} with {'its pretrained' if kind == 'texts' else 'ImageNet'} weights"
 
 # %% ../../nbs/07_grouping/01_representation.ipynb #gr010020
 from contextlib import contextmanager
