@@ -244,7 +244,7 @@ def read_or_empty(path):
 
 
 def check_clean():
-    """Cleaning the notebooks changes nothing."""
+    """Cleaning the notebooks changes nothing, and no stored output shows a temporary path."""
     with tempfile.TemporaryDirectory() as folder:
         copy = scratch_copy(folder, "settings.ini", NBS)
         done = python(
@@ -258,9 +258,39 @@ def check_clean():
             if read_or_empty(copy / NBS / path) != read_or_empty(ROOT / NBS / path)
         ]
     lines = [f"{NBS}/{path.as_posix()} is not clean" for path in unclean]
-    return Outcome(
-        not lines, "\n".join([*lines, "run `nbdev_clean` and commit what it changes"]) if lines else ""
-    )
+    if lines:
+        lines.append("run `nbdev_clean` and commit what it changes")
+    for path in notebooks():
+        lines += [
+            f"{NBS}/{path.as_posix()}:{cell} {TEMPORARY_SHOWN}" for cell in temporary_paths(ROOT / NBS / path)
+        ]
+    return Outcome(not lines, "\n".join(lines))
+
+
+TEMPORARY_SHOWN = (
+    "shows a temporary path, another one in every run: work in that folder (os.chdir), and name files alone"
+)
+
+
+def temporary_paths(path):
+    """The ids of the cells of a notebook whose stored outputs, but for pictures, show a path below /tmp/."""
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        outputs = cell.get("outputs", [])
+        texts = [output.get("text", output.get("traceback", "")) for output in outputs]
+        texts += [
+            text
+            for output in outputs
+            for kind, text in output.get("data", {}).items()
+            if not kind.startswith("image/") or kind == "image/svg+xml"
+        ]
+        if any("/tmp/" in shown_text(text) for text in texts):
+            yield cell.get("id", "?")
+
+
+def shown_text(text):
+    """The text of an output, without the data of pictures in it."""
+    whole = text if isinstance(text, str) else "".join(map(str, text))
+    return re.sub(r"data:[a-z]+/[a-z+.-]+;base64,[A-Za-z0-9+/=]+", "", whole)
 
 
 def check_lint():

@@ -176,7 +176,11 @@ def as_table(X, missing: str, columns: dict | None) -> bool:
             raise ValueError(f"columns={columns}: X has no columns with names; give a DataFrame, or None.")
         return False
     check_columns(columns or {}, [str(name) for name in X.columns])
-    return missing == "fill" or bool(columns) or any(dtype.kind not in "biuf" for dtype in map(np_dtype, X.dtypes))
+    return (
+        missing == "fill"
+        or bool(columns)
+        or any(dtype.kind not in "biuf" for dtype in map(np_dtype, X.dtypes))
+    )
 
 
 def check_columns(columns: dict, names: list[str]):
@@ -184,10 +188,12 @@ def check_columns(columns: dict, names: list[str]):
     for name, kind in columns.items():
         if str(name) not in names:
             hint = did_you_mean(str(name), names)
-            raise ValueError(f"columns={columns}: X has no column {name!r}{hint}; it has {', '.join(names)}.")
+            there = ", ".join(names)
+            raise ValueError(f"columns={columns}: X has no column {name!r}{hint}; it has {there}.")
         if kind not in KINDS:
             hint = did_you_mean(kind, KINDS)
-            raise ValueError(f"columns={columns}: there is no kind {kind!r}{hint}; use {', '.join(KINDS)}.")
+            kinds = ", ".join(KINDS)
+            raise ValueError(f"columns={columns}: there is no kind {kind!r}{hint}; use {kinds}.")
 
 
 def np_dtype(dtype):

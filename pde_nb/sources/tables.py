@@ -29,8 +29,8 @@ from pde_nb.sources.columns import (
     read_column,
     reading_row,
     readings_table,
-    refuse_cells,
     refusal,
+    refuse_cells,
     refuse_column,
     twins,
 )
@@ -188,7 +188,8 @@ def check_names(column, name, role: str, opening: Opening):
         return
     n, cells, what = odd_names(found, column)
     if n:
-        fault = f"{role} {name!r} has {what} in {counted(n, 'cell')}: {listed(opening.origin, name, cells, n)}"
+        found = listed(opening.origin, name, cells, n)
+        fault = f"{role} {name!r} has {what} in {counted(n, 'cell')}: {found}"
         keep = f"--as {name}=category (columns={{{name!r}: 'category'}}) keeps them as names"
         raise refusal(Doubt(name, fault, first=CORRECT), remedy=f"{CORRECT}, or {keep}")
     opening.remarks += [f"{role} {name}: {twin}" for twin in twins(found)]

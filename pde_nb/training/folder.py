@@ -241,7 +241,7 @@ def add_file(
 
 
 def check_files(folder):
-    "Before a run is trained on: raises `ValueError` where a file that its record lists is there, and damaged."
+    "Before training in a folder: raises `ValueError` where a file that its record lists is damaged."
     files = read_record_of(folder, REMEDY)["files"]
     for name in files:
         if (Path(folder) / name).exists():
@@ -337,4 +337,3 @@ def completion(folder) -> str:
     if any((Path(folder) / name).exists() for name in ("record.json", "model.safetensors")):
         return f"{COPY_AGAIN.capitalize()}."
     return "Give the command of the run again to train it, or name another folder."
-
