@@ -23,6 +23,7 @@ import zipfile
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from configparser import ConfigParser
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
 import project
@@ -120,7 +121,7 @@ def run_notebook(path, flags, report):
 
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # nbdev would take Ctrl-C for a failing cell
     skip = set(CFG["tst_flags"].split()) - set(flags)
-    seen = {}
+    seen = {"needs": []}
 
     class Recorder(nbdev.test.CaptureShell):
         """The shell of nbdev, which forgets stored outputs and keeps the notebook in sight."""
@@ -131,7 +132,8 @@ def run_notebook(path, flags, report):
                     cell.outputs = []
 
             def skips(cell):
-                skipped = preproc(cell)
+                seen["needs"] += unmet_needs(cell)
+                skipped = preproc(cell) or bool(seen["needs"])
                 seen["cell"] = seen.get("cell") if skipped else cell
                 return skipped
 
@@ -140,16 +142,32 @@ def run_notebook(path, flags, report):
 
     nbdev.test.CaptureShell = Recorder
     passed, _ = nbdev.test.test_nb(path, skip_flags=sorted(skip), do_print=False, basepath=str(ROOT))
-    code = [cell for cell in seen["notebook"].cells if cell.cell_type == "code"] if seen else []
+    code = [cell for cell in seen["notebook"].cells if cell.cell_type == "code"] if "notebook" in seen else []
     flagged = [flag for cell in code for flag in sorted(skip & set(cell.directives_))]
     result = {
         "passed": bool(passed),
         "ran": seen.get("cell") is not None,
         "cell": "" if passed or not seen.get("cell") else seen["cell"].source,
-        "skipped": [line for line in map(skip_line, code) if line],
+        "skipped": [*filter(None, map(skip_line, code)), *(f"skipped: needs {one}" for one in seen["needs"])],
         "flagged": {flag: flagged.count(flag) for flag in flagged},
     }
     Path(report).write_text(json.dumps(result), encoding="utf-8")
+
+
+def unmet_needs(cell):
+    """What a cell and all below it need, as in `#| needs torch>=2.9`, that is not installed here."""
+    from packaging.requirements import Requirement
+
+    unmet = []
+    for text in (getattr(cell, "directives_", None) or {}).get("needs", ()):
+        wanted = Requirement(text)
+        try:
+            here = metadata.version(wanted.name)
+        except metadata.PackageNotFoundError:
+            here = "none"
+        if here == "none" or not wanted.specifier.contains(here, prereleases=True):
+            unmet.append(f"{text} (here {here})")
+    return unmet
 
 
 def skip_line(cell):
@@ -244,7 +262,7 @@ def read_or_empty(path):
 
 
 def check_clean():
-    """Cleaning the notebooks changes nothing."""
+    """Cleaning the notebooks changes nothing, and no stored output shows a temporary path."""
     with tempfile.TemporaryDirectory() as folder:
         copy = scratch_copy(folder, "settings.ini", NBS)
         done = python(
@@ -258,9 +276,39 @@ def check_clean():
             if read_or_empty(copy / NBS / path) != read_or_empty(ROOT / NBS / path)
         ]
     lines = [f"{NBS}/{path.as_posix()} is not clean" for path in unclean]
-    return Outcome(
-        not lines, "\n".join([*lines, "run `nbdev_clean` and commit what it changes"]) if lines else ""
-    )
+    if lines:
+        lines.append("run `nbdev_clean` and commit what it changes")
+    for path in notebooks():
+        lines += [
+            f"{NBS}/{path.as_posix()}:{cell} {TEMPORARY_SHOWN}" for cell in temporary_paths(ROOT / NBS / path)
+        ]
+    return Outcome(not lines, "\n".join(lines))
+
+
+TEMPORARY_SHOWN = (
+    "shows a temporary path, another one in every run: work in that folder (os.chdir), and name files alone"
+)
+
+
+def temporary_paths(path):
+    """The ids of the cells of a notebook whose stored outputs, but for pictures, show a path below /tmp/."""
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        outputs = cell.get("outputs", [])
+        texts = [output.get("text", output.get("traceback", "")) for output in outputs]
+        texts += [
+            text
+            for output in outputs
+            for kind, text in output.get("data", {}).items()
+            if not kind.startswith("image/") or kind == "image/svg+xml"
+        ]
+        if any("/tmp/" in shown_text(text) for text in texts):
+            yield cell.get("id", "?")
+
+
+def shown_text(text):
+    """The text of an output, without the data of pictures in it."""
+    whole = text if isinstance(text, str) else "".join(map(str, text))
+    return re.sub(r"data:[a-z]+/[a-z+.-]+;base64,[A-Za-z0-9+/=]+", "", whole)
 
 
 def check_lint():

@@ -19,6 +19,7 @@ from .opening import open_again, read_arrays
 from .shell import SCREEN, guarded, write_json_to
 from ..console.commands import eval_parser
 from ..console.screen import command_line, say_next, show
+from ..core.files import writable_folder
 from ..deployment.other_data import judge, keep_judgement
 from ..sources.preparation import Preparation
 from ..training.fit import evaluate_run
@@ -56,6 +57,7 @@ def judge_other(args: argparse.Namespace):
     predictor = load(args.run, device=args.device or "cpu")
     if args.cache:
         predictor = replace(predictor, cache=args.cache)
+    keeps = keeps_judgement(args)
     record = RunRecord.read(args.run)
     rows, how = labelled_rows(args, predictor.preparation)
     judged = judge(predictor, rows, train_counts=training_shares(record), **how)
@@ -65,8 +67,31 @@ def judge_other(args: argparse.Namespace):
             print(f"differs from training: {text}")
     if args.json:
         write_json_to(judged.to_dict(), args.json)
-    kept = keep_judgement(args.run, Path(args.other).stem, judged)
-    print(f"kept in {kept}", file=sys.stderr if args.json == SCREEN else sys.stdout)
+    if keeps:
+        kept = keep_judgement(args.run, Path(args.other).stem, judged)
+        print(f"kept in {kept}", file=sys.stderr if args.json == SCREEN else sys.stdout)
+
+# %% ../../nbs/12_cli/04_evaluate.ipynb #ju100004
+def keeps_judgement(args: argparse.Namespace) -> bool:
+    "Whether a judgement can be kept beside its run; where not, that is said before the work begins."
+    try:
+        writable_folder(args.run)
+    except ValueError as e:
+        reason = getattr(e.__context__, "strerror", None) or e.__context__
+        print(
+            f"note: {args.run!r} cannot be written to ({reason}), so the judgement is not kept beside the "
+            f"run: {other_place(args.json)}.",
+            file=sys.stderr,
+        )
+        return False
+    return True
+
+
+def other_place(json: str | None) -> str:
+    "Where a judgement goes that is not kept beside its run."
+    if json is None:
+        return "--json FILE keeps it elsewhere"
+    return "it is printed only" if json == SCREEN else f"it goes to {json} alone"
 
 
 def training_shares(record: RunRecord) -> GroupCounts | None:
@@ -84,7 +109,7 @@ def labelled_rows(args: argparse.Namespace, preparation: Preparation) -> tuple[o
     if path.suffix == ".npz":
         names = args.attribute or list(preparation.attributes)
         label = args.label or preparation.label
-        arrays = read_arrays(path, "x", label)
+        arrays = read_arrays(path, "x", label, *(args.attribute or ()))
         attributes = {name: arrays[name] for name in names if name in arrays}
         return arrays["x"], dict(y=arrays[label], a=attributes)
     how = dict(label=args.label, attributes=args.attribute, root=args.root)

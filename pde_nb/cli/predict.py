@@ -47,7 +47,8 @@ def said(written: Written) -> str:
 # %% ../../nbs/12_cli/04_predict.ipynb #cp000007
 def _predict(args: argparse.Namespace):
     predictor = asked_predictor(args)
-    how = dict(keep=list(args.keep), strict=args.strict, root=args.root, restart=args.restart)
+    how = dict(keep=list(args.keep), strict=args.strict, root=args.root)
+    how |= dict(restart=args.restart, spreadsheet=args.spreadsheet)
     with tqdm(unit=" rows", desc="predicting", file=sys.stderr, disable=None) as bar:
         written = write_predictions(
             predictor, args.data, args.out, told=lambda n: bar.update(n - bar.n), **how

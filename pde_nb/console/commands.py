@@ -151,6 +151,10 @@ def predict_parser() -> CommandParser:
     rows.add("--strict", action="store_true", help=strict)
     out = parser.section("predictions")
     out.add("--out", default="predictions.csv", metavar="FILE", help="default predictions.csv")
+    formulas = (
+        "an apostrophe before kept cells that begin with =, +, - or @: a spreadsheet would compute them"
+    )
+    out.add("--spreadsheet", action="store_true", help=formulas)
     out.add("--calibrated", action="store_true", help="probabilities with the temperature of validation")
     out.add("--restart", action="store_true", help="throw away what an interrupted command has left")
     device = parser.section("device")

@@ -15,7 +15,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from ..algorithm.groups import make_groups, random_rank
-from ..core.arguments import number
+from ..core.arguments import did_you_mean, number
+from ..sources.columns import KINDS, WAYS, Doubt, RefusedColumn
 from ..sources.data import Data, from_arrays
 from ..sources.tables import from_table
 from ..training.fit import robust_fit
@@ -76,6 +77,7 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
         settings=None,  # dict of other settings: epochs, lr, weight_decay, batch_size, …
         validation=0.2,  # share of every group that is held back to choose the epoch, in (0, 0.5]
         missing="error",  # 'fill': the median of a number, 'missing' as a category (DataFrames only)
+        columns=None,  # of a DataFrame: name → 'number', 'category', 'boolean', 'date' or 'drop'
         random_state=None,  # whole number, `RandomState` or None
         device=None,  # 'cpu', 'cuda', …; None: a GPU when there is one
     ):
@@ -85,6 +87,7 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
         self.settings = settings
         self.validation = validation
         self.missing = missing
+        self.columns = columns
         self.random_state = random_state
         self.device = device
 
@@ -128,7 +131,7 @@ def fit_classifier(clf: RobustClassifier, X, y, sensitive_features) -> RobustCla
 
 def checked_rows(clf: RobustClassifier, X, y):
     "The rows as they are used, and the classes as positions in `classes_`."
-    if as_table(X, clf.missing):
+    if as_table(X, clf.missing, clf.columns):
         check_consistent_length(X, y)
         validate_data(clf, X, skip_check_array=True)
     else:
@@ -153,7 +156,8 @@ def classifier_probabilities(clf: RobustClassifier, X) -> np.ndarray:
 # %% ../../nbs/08_deployment/21_estimator.ipynb #es000010d
 def check_missing(clf: RobustClassifier, frame):
     "Raises `ValueError` for a missing value, where those are errors."
-    missing = frame.isna()
+    names = [name for name in frame.columns if str(name) in clf.predictor_.preparation.columns]
+    missing = frame[names].isna()
     if clf.missing == "fill" or not missing.any(axis=None):
         return
     name = missing.any().idxmax()
@@ -163,13 +167,33 @@ def check_missing(clf: RobustClassifier, frame):
     )
 
 # %% ../../nbs/08_deployment/21_estimator.ipynb #es000011
-def as_table(X, missing: str) -> bool:
+def as_table(X, missing: str, columns: dict | None) -> bool:
     "Whether rows are a DataFrame that is more than numbers."
     if missing not in ("error", "fill"):
         raise ValueError(f"missing={missing!r}; use 'error' or 'fill'.")
     if not hasattr(X, "dtypes") or not hasattr(X, "columns"):
+        if columns:
+            raise ValueError(f"columns={columns}: X has no columns with names; give a DataFrame, or None.")
         return False
-    return missing == "fill" or any(dtype.kind not in "biuf" for dtype in map(np_dtype, X.dtypes))
+    check_columns(columns or {}, [str(name) for name in X.columns])
+    return (
+        missing == "fill"
+        or bool(columns)
+        or any(dtype.kind not in "biuf" for dtype in map(np_dtype, X.dtypes))
+    )
+
+
+def check_columns(columns: dict, names: list[str]):
+    "Raises `ValueError` for a column that is not there, and for a kind that is none."
+    for name, kind in columns.items():
+        if str(name) not in names:
+            hint = did_you_mean(str(name), names)
+            there = ", ".join(names)
+            raise ValueError(f"columns={columns}: X has no column {name!r}{hint}; it has {there}.")
+        if kind not in KINDS:
+            hint = did_you_mean(kind, KINDS)
+            kinds = ", ".join(KINDS)
+            raise ValueError(f"columns={columns}: there is no kind {kind!r}{hint}; use {kinds}.")
 
 
 def np_dtype(dtype):
@@ -204,17 +228,36 @@ def fit_data(X, codes, attributes, held: np.ndarray, of: RobustClassifier) -> Da
         warnings.simplefilter("ignore", UserWarning)
         if not hasattr(X, "columns"):
             return from_arrays(X[rows], codes, columns, split, label="y", **about)
-        return table_data(X.iloc[rows], codes, columns, split, of.missing, about)
+        how = dict(missing=of.missing, columns={str(k): kind for k, kind in (of.columns or {}).items()})
+        return table_data(X.iloc[rows], codes, columns, split, how, about)
 
-
-def table_data(frame, codes, attributes: dict, split, missing: str, about: dict) -> Data:
+# %% ../../nbs/08_deployment/21_estimator.ipynb #es000011c
+def table_data(frame, codes, attributes: dict, split, how: dict, about: dict) -> Data:
     "The data of a DataFrame: its columns are features, whatever they are called."
     names = [str(name) for name in frame.columns]
     frame = frame.reset_index(drop=True).set_axis(names, axis=1)
     taken = set(names)
     label, part, *others = (fresh(name, taken) for name in ("y", "split", *attributes))
     whole = frame.assign(**{label: codes, part: split}, **dict(zip(others, attributes.values())))
-    return from_table(whole, label, others, split=part, features=names, missing=missing, **about)
+    features = [name for name in names if how["columns"].get(name) != "drop"]
+    try:
+        return from_table(whole, label, others, split=part, features=features, **how, **about)
+    except RefusedColumn as e:
+        raise ValueError(own_words(e.doubt, others)) from None
+
+
+def own_words(doubt: Doubt, attributes: list[str]) -> str:
+    "What is wrong with a column, and what someone who has it in a DataFrame can do about it."
+    ways = [doubt.first] if doubt.first else []
+    if doubt.name in attributes:
+        ways.append("write another word where it is a name")
+        return f"sensitive_features: {doubt.fault}; {', or '.join(ways)}."
+    if doubt.fill:
+        ways.append(f"missing='fill' {doubt.fill}")
+    for kind in doubt.kinds:
+        asked = {doubt.name: "number" if kind == "keep" else kind}
+        ways.append(f"columns={asked} {WAYS[kind]}")
+    return f"X: {doubt.fault}; {', or '.join(ways)}."
 
 
 def fresh(name: str, taken: set) -> str:

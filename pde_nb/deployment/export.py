@@ -113,8 +113,16 @@ def export(
     return Exported(path, graph_inputs(predictor.preparation), agreement, rows is None, files, seconds)
 
 # %% ../../nbs/08_deployment/33_export.ipynb #ex000010
+OLDEST_TORCH = "2.9"  # torch whose graphs have free shapes that ONNX takes; the extra `export` asks for it
+
+
 def check_packages(form: "Format"):
-    "Raises `ValueError` where packages are missing."
+    "Raises `ValueError` where packages are missing or too old."
+    if torch.__version__ < OLDEST_TORCH:
+        raise ValueError(
+            f"this needs torch {OLDEST_TORCH} or newer, and {torch.__version__} is installed: "
+            "pip install 'pde_nb[export]'."
+        )
     missing = [name for name in form.packages if find_spec(name) is None]
     if missing:
         raise ValueError(

@@ -80,6 +80,7 @@ def judge(
         how = dict(how, keep=[label, *wanted])
     else:
         wanted = list(a or {})
+    check_roles(label, wanted)
     tally = Tally(predictor.preparation, label, wanted)
     for piece in predictor.pieces(rows, **how):
         columns = piece.rows.kept if y is None else given_part(piece.rows, label, y, a or {})
@@ -129,6 +130,18 @@ class Tally:
         return Judged(counts, shares, differences, confusion, classes)
 
 # %% ../../nbs/08_deployment/22_other_data.ipynb #ju000008c
+def check_roles(label: str, attributes: list[str]):
+    "Raises `ValueError` where a column has two roles, or is named twice."
+    if label in attributes:
+        raise ValueError(
+            f"the column {label!r} is given as label and as attribute; it can be one of them: name another "
+            "column for the other."
+        )
+    for name in attributes:
+        if attributes.count(name) > 1:
+            raise ValueError(f"the column {name!r} is given twice as attribute; name each column once.")
+
+
 def given_part(rows: NewRows, label: str, y, a: dict) -> dict:
     "The labels and attributes of some rows, where they were given beside the rows."
     here = slice(rows.first, rows.first + len(rows))

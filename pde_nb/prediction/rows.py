@@ -252,7 +252,7 @@ def picture_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iter
     "Pictures from a folder, a list of files, or a table that names them."
     path = Path(rows) if isinstance(rows, (str, Path)) else None
     if path is not None and path.is_dir():
-        rows = [found.relative_to(path).as_posix() for found in sorted(path.rglob("*")) if is_picture(found)]
+        rows = pictures_in(path)
         root = path
     elif path is not None and path.suffix.lower() in ENDINGS:
         rows, root = [path.name], path.parent
@@ -267,6 +267,11 @@ def picture_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iter
     for at, frame in frames(rows, preparation, size, keep, skip):
         pictures = find_pictures(root, frame[preparation.image].tolist())
         yield NewRows(at, pictures, kept_columns(frame, keep), np.full(len(frame), "", object))
+
+
+def pictures_in(folder: Path) -> list[str]:
+    "The names of the picture files in a folder and those in it, in the order in which they are predicted."
+    return [found.relative_to(folder).as_posix() for found in sorted(folder.rglob("*")) if is_picture(found)]
 
 
 def is_picture(path: Path) -> bool:

@@ -21,7 +21,9 @@ from filelock import FileLock, Timeout
 
 from ..core.seals import read_sealed, write_sealed
 from ..core.tables import disarm
-from .predictor import Prediction, Predictor
+from ..networks.weights import first_few
+from .predictor import Prediction, Predictor, probability_names
+from .rows import pictures_in
 from ..sources.batches import settings_digest
 
 # %% ../../nbs/07_prediction/04_stream.ipynb #st000007
@@ -41,10 +43,11 @@ NOTED_EVERY = 2.0  # seconds between two notes of how far the file has come
 
 def write_predictions(
     predictor: Predictor,
-    rows,  # as in `new_rows`; it can go on after a kill where this is a file
+    rows,  # as in `new_rows`; it can go on after a kill where this is a file or a folder
     out,  # path of a .csv file
     *,
     restart: bool = False,  # throw away what an earlier call left unfinished
+    spreadsheet: bool = False,  # kept cells that a spreadsheet would take for formulas get an apostrophe
     told: Callable[[int], None] | None = None,  # called with the number of rows that are done
     **how,  # keep, strict, root: see `new_rows`
 ) -> Written:
@@ -57,7 +60,9 @@ def write_predictions(
     begun = time.monotonic()
     with held(out):
         checked_output(out)  # another process may have ended since
-        part = Part(out, identity_of(predictor, rows, how))
+        listing = listing_of(predictor, rows)
+        identity = identity_of(predictor, rows, listing, dict(how, spreadsheet=spreadsheet))
+        part = Part(out, identity, listing, spreadsheet)
         went_on_from = part.resume(restart)
         with part.open() as file:
             for piece in part.read(predictor.pieces(rows, skip=part.n, **how)):
@@ -99,28 +104,53 @@ def held(out: Path):
         lock.release()
 
 
-def identity_of(predictor: Predictor, rows, how: dict) -> str:
-    "What an unfinished file must be of, for a call to go on with it; '' where rows are not a file."
-    if not isinstance(rows, (str, Path)) or not Path(rows).is_file():
+def identity_of(predictor: Predictor, rows, listing: dict | None, how: dict) -> str:
+    "What an unfinished file must be of, for a call to go on with it; '' where rows are no file or folder."
+    place = [str(Path(rows).absolute())] if isinstance(rows, (str, Path)) else []
+    if not place or not (listing or Path(rows).is_file()):
         return ""
-    about = Path(rows).stat()
-    place = (str(Path(rows).absolute()), about.st_size, about.st_mtime_ns)
+    if listing is None:
+        place += state_of(Path(rows))
     return settings_digest(
-        predictor.identity, predictor.batch, predictor.temperature, place, sorted(how.items())
+        predictor.identity, predictor.batch, predictor.temperature, tuple(place), sorted(how.items())
     )
+
+
+def listing_of(predictor: Predictor, rows) -> dict[str, list[int]] | None:
+    "The pictures in a folder, in their order: name → size and time of its last change; None for no folder."
+    takes_pictures = predictor.preparation.kind == "pictures"
+    if not takes_pictures or not isinstance(rows, (str, Path)) or not Path(rows).is_dir():
+        return None
+    return {name: state_of(Path(rows, name)) for name in pictures_in(Path(rows))}
+
+
+def state_of(path: Path) -> list[int]:
+    "Size of a file, and the time of its last change."
+    about = path.stat()
+    return [about.st_size, about.st_mtime_ns]
 
 # %% ../../nbs/07_prediction/04_stream.ipynb #st000009
 JOURNAL = "the journal of an unfinished file of predictions"
+LISTING = "the listing of a folder whose predictions are unfinished"
 
 
 class Part:
     "A file of predictions that is being written."
 
-    def __init__(self, out: Path, identity: str):
+    def __init__(
+        self,
+        out: Path,
+        identity: str,
+        listing: dict | None = None,  # of the folder that is predicted
+        spreadsheet: bool = False,
+    ):
         self.out = out
         self.identity = identity
+        self.listing = listing
+        self.spreadsheet = spreadsheet
         self.path = out.with_name(out.name + ".part")
         self.journal = out.with_name(out.name + ".journal")
+        self.listed = out.with_name(out.name + ".listing")
         self.n = 0  # rows
         self.n_remarks = 0  # rows that had to be mended
         self.size = 0  # bytes
@@ -137,7 +167,11 @@ def resume(self: Part, restart: bool) -> int:
     remedy = "begin anew with --restart (restart in Python)"
     noted = read_sealed(self.journal, JOURNAL, remedy)
     if not self.identity or noted["identity"] != self.identity:
-        raise ValueError(f"{str(self.path)!r} is unfinished, of other rows or of another model: {remedy}.")
+        raise ValueError(
+            f"{str(self.path)!r} is unfinished, of other rows, another model or other options: {remedy}."
+        )
+    if self.listing is not None:
+        check_listing(self, remedy)
     self.n = noted["n"]
     self.n_remarks = noted["n_remarks"]
     self.size = noted["size"]
@@ -145,6 +179,22 @@ def resume(self: Part, restart: bool) -> int:
     if self.digest.hexdigest() != noted.get("digest"):
         raise ValueError(f"{str(self.path)!r} was damaged or cut after it was written: {remedy}.")
     return self.n
+
+# %% ../../nbs/07_prediction/04_stream.ipynb #st000009e
+def check_listing(part: Part, remedy: str):
+    "Raises `ValueError` with the names of pictures where a folder has changed since it was listed."
+    before = read_sealed(part.listed, LISTING, remedy)["pictures"]
+    changes = dict(
+        gone=[name for name in before if name not in part.listing],
+        new=[name for name in part.listing if name not in before],
+        changed=[name for name, state in part.listing.items() if before.get(name, state) != state],
+    )
+    said = [f"{what}: {first_few([*map(repr, names)])}" for what, names in changes.items() if names]
+    if said:
+        raise ValueError(
+            f"{str(part.path)!r} is unfinished, and the folder is not as it was when that was begun "
+            f"({'; '.join(said)}): put it back, or {remedy}."
+        )
 
 
 def beginning_digest(path: Path, size: int):
@@ -156,12 +206,12 @@ def beginning_digest(path: Path, size: int):
             size -= len(block)
     return digest
 
-
+# %% ../../nbs/07_prediction/04_stream.ipynb #st000009f
 @patch
 def clear(self: Part):
     "Remove what an earlier call left."
-    self.path.unlink(missing_ok=True)
-    self.journal.unlink(missing_ok=True)
+    for path in (self.journal, self.listed, self.path):
+        path.unlink(missing_ok=True)
 
 
 @patch
@@ -185,7 +235,7 @@ def open(self: Part):
 @patch
 def add(self: Part, file, piece: Prediction):
     "Write a piece. Raises `ValueError` where there is no room."
-    data = piece_text(piece, header=not self.size).encode("utf-8")
+    data = piece_text(piece, not self.size, self.spreadsheet).encode("utf-8")
     try:
         self.size += file.write(data)
         self.digest.update(data)
@@ -205,6 +255,8 @@ def note(self: Part, file):
     "Say how far the file has come."
     file.flush()
     os.fsync(file.fileno())
+    if self.listing is not None and not self.listed.exists():
+        write_sealed(self.listed, dict(pictures=self.listing))
     about = dict(identity=self.identity, n=self.n, n_remarks=self.n_remarks, size=self.size)
     write_sealed(self.journal, dict(about, digest=self.digest.hexdigest()))
     self.noted_at = time.monotonic()
@@ -220,16 +272,19 @@ def finish(self: Part, file):
         raise ValueError(f"cannot write {str(self.path)!r} ({e.strerror or e}); make room.") from None
     os.replace(self.path, self.out)
     self.journal.unlink(missing_ok=True)
+    self.listed.unlink(missing_ok=True)
 
 # %% ../../nbs/07_prediction/04_stream.ipynb #st000009d
-def piece_text(piece: Prediction, header: bool) -> str:
-    "The lines of a piece."
+def piece_text(piece: Prediction, header: bool, spreadsheet: bool = False) -> str:
+    "The lines of a piece; what is ours holds no formulas, and kept cells hold none for a spreadsheet."
     columns = piece.columns
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     if header:
-        writer.writerow([disarm(name) for name in columns])
-    columns["predicted"] = [disarm(name) for name in columns["predicted"]]
+        writer.writerow([disarm(name) if spreadsheet else name for name in columns])
+    kept = set(columns) - {"row", *probability_names(piece.classes)}
+    for name in kept if spreadsheet else ("predicted", "remark"):
+        columns[name] = [disarm(cell) if isinstance(cell, str) else cell for cell in columns[name]]
     cells = [values.tolist() if hasattr(values, "tolist") else values for values in columns.values()]
     writer.writerows(zip(*cells))
     return buffer.getvalue()

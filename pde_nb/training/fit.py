@@ -145,6 +145,7 @@ def run_notes(run: Run, data: Data, heard: list) -> list[str]:
 # %% ../../nbs/08_training/12_fit.ipynb #fit00007
 from .first_stage import hand_over, load_learned, save_learned
 from pde_nb.training.folder import (
+    REMEDY,
     Keeper,
     check_files,
     claim,
@@ -186,7 +187,7 @@ def fit_in_folder(job: Job, folder: Path) -> Fit:
         claim(folder, dict(job.config, opened=job.opened), job.restart)
         if (folder / "record.json").exists() and (folder / "model.safetensors").exists():
             check_files(folder)
-            load_finished(run.model, folder)
+            load_finished(run.model, folder, REMEDY)
             load_learned(folder, run)
             keeper.path.unlink(missing_ok=True)  # a kill may have come between the record and this
             return Fit(run.model, RunRecord.read(folder), None, run)

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['PARTS', 'SEALED_FILES', 'RUN_FILES', 'START_ANEW', 'REMEDY', 'hold', 'Keeper', 'flat', 'claim', 'write_record_of',
            'read_record_of', 'run_file', 'add_file', 'check_files', 'fingerprint', 'save_model', 'load_finished',
-           'save_split', 'save_ledger', 'unfinished', 'read_config']
+           'save_split', 'save_ledger', 'unfinished', 'read_config', 'completion']
 
 # %% ../../nbs/08_training/03_folder.ipynb #43328d64
 import warnings
@@ -189,7 +189,7 @@ def config_differences(old: dict, new: dict) -> list[str]:
 # %% ../../nbs/08_training/03_folder.ipynb #829acefb
 from ..core.arguments import lookup
 from ..core.run_format import RECORD
-from ..core.seals import check_file, file_digest, seal_files
+from ..core.seals import COPY_AGAIN, check_file, file_digest, seal_files
 
 # %% ../../nbs/08_training/03_folder.ipynb #fd000004
 def write_record_of(folder, content: dict):
@@ -198,23 +198,26 @@ def write_record_of(folder, content: dict):
     write_checked(Path(folder) / "record.json", RECORD, dict(content, files=files))
 
 
-def read_record_of(folder) -> dict:
+def read_record_of(
+    folder,
+    remedy: str = COPY_AGAIN,  # ends the message; `REMEDY` where the folder is trained in
+) -> dict:
     "What record.json holds. Raises `ValueError` for one that is damaged or no record of a run."
-    return read_checked(Path(folder) / "record.json", RECORD, REMEDY)
+    return read_checked(Path(folder) / "record.json", RECORD, remedy)
 
 
-def run_file(folder, name: str) -> Path:
+def run_file(folder, name: str, remedy: str = COPY_AGAIN) -> Path:
     """A file of a finished run, as it was when the run ended or when it joined.
 
     Raises `ValueError` for one that is gone, damaged, or not of this run.
     """
     path = Path(folder) / name
-    files = read_record_of(folder)["files"]
+    files = read_record_of(folder, remedy)["files"]
     if name not in files:
         raise ValueError(
-            f"{str(path)!r} is not of the run in this folder: its record has no such file; {REMEDY}."
+            f"{str(path)!r} is not of the run in this folder: its record has no such file; {remedy}."
         )
-    check_file(folder, name, files, REMEDY)
+    check_file(folder, name, files, remedy)
     return path
 
 # %% ../../nbs/08_training/03_folder.ipynb #fd000005
@@ -238,8 +241,8 @@ def add_file(
 
 
 def check_files(folder):
-    "Raises `ValueError` where a file that the record of a run lists is there, and damaged."
-    files = read_record_of(folder)["files"]
+    "Before training in a folder: raises `ValueError` where a file that its record lists is damaged."
+    files = read_record_of(folder, REMEDY)["files"]
     for name in files:
         if (Path(folder) / name).exists():
             check_file(folder, name, files, REMEDY)
@@ -276,12 +279,12 @@ def save_model(path, model: nn.Module):
     write_whole(path, lambda temporary: write_bytes(temporary, content))
 
 
-def load_finished(model: nn.Module, folder: Path):
+def load_finished(model: nn.Module, folder: Path, remedy: str = COPY_AGAIN):
     """Load the selected weights of a finished run, in evaluation mode.
 
     Raises `ValueError` when they are damaged, of another run, or of another model.
     """
-    path = run_file(folder, "model.safetensors")
+    path = run_file(folder, "model.safetensors", remedy)
     try:
         model.load_state_dict(read_weights(path))
     except RuntimeError as e:
@@ -320,10 +323,17 @@ def unfinished(folder) -> bool:
 def read_config(folder) -> dict:
     "The config of a finished run. Raises `ValueError` when there is none."
     for name in ("config.json", "record.json", "model.safetensors"):
-        if (Path(folder) / name).exists():
-            continue
-        remedy = " Give the command of the run again to train it, or name another folder."
-        if unfinished(folder):
-            remedy = " Give the command of the run again: it goes on from the checkpoint."
-        raise ValueError(f"{str(folder)!r} is not the folder of a finished run: it has no {name}.{remedy}")
-    return read_checked(run_file(folder, "config.json"), CONFIG, REMEDY)
+        if not (Path(folder) / name).exists():
+            raise ValueError(
+                f"{str(folder)!r} is not the folder of a finished run: it has no {name}. {completion(folder)}"
+            )
+    return read_checked(run_file(folder, "config.json"), CONFIG, COPY_AGAIN)
+
+
+def completion(folder) -> str:
+    "How a folder that lacks a part becomes that of a finished run: it is trained, or copied whole."
+    if unfinished(folder):
+        return "Give the command of the run again: it goes on from the checkpoint."
+    if any((Path(folder) / name).exists() for name in ("record.json", "model.safetensors")):
+        return f"{COPY_AGAIN.capitalize()}."
+    return "Give the command of the run again to train it, or name another folder."

@@ -19,9 +19,10 @@ from ..core.arguments import lookup
 from ..core.files import with_origin
 from ..core.run_format import CONFIG, RECORD
 from ..core.schema import read_checked
+from ..core.seals import COPY_AGAIN
 from ..core.tables import Table, rearm
 from ..methods.registry import method_title
-from .folder import PARTS, REMEDY, read_record_of, run_file, write_record_of
+from .folder import PARTS, completion, read_record_of, run_file, write_record_of
 from .run import Run, predict
 
 # %% ../../nbs/08_training/09_record.ipynb #226f1420
@@ -290,7 +291,7 @@ def read_ledger(path: Path) -> Entered:
         groups, stages, epochs = zip(*rows)
         return sum_entered(groups, stages, epochs)
     except (KeyError, TypeError, ValueError, IndexError) as e:
-        raise ValueError(f"{str(path)!r} is damaged ({type(e).__name__}: {e}); {REMEDY}.") from None
+        raise ValueError(f"{str(path)!r} is damaged ({type(e).__name__}: {e}); {COPY_AGAIN}.") from None
 
 # %% ../../nbs/08_training/09_record.ipynb #590bde3d
 ANOTHER = "name the folder of a training run, or its record.json; or train again"
@@ -321,7 +322,7 @@ def read_run(path) -> RunRecord:
 
 def beside(folder: Path, files) -> dict:
     "What a report needs of the files beside a record: how the data was opened, and what entered when."
-    opened = read_checked(run_file(folder, "config.json"), CONFIG, REMEDY).get("opened")
+    opened = read_checked(run_file(folder, "config.json"), CONFIG, COPY_AGAIN).get("opened")
     entered = None
     if "ledger.csv" in files:
         entered = read_ledger(run_file(folder, "ledger.csv"))
@@ -331,8 +332,5 @@ def beside(folder: Path, files) -> dict:
 def _no_record(folder):
     "What is wrong with a folder that has no record."
     if (folder / "checkpoint.safetensors").exists() or (folder / "config.json").exists():
-        return (
-            "is a run that has not finished: it has no record.json. Give its command again, it goes on "
-            "from the checkpoint; then report."
-        )
+        return f"is not the folder of a finished run: it has no record.json. {completion(folder)}"
     return "is not the folder of a run: it has neither config.json nor record.json."
