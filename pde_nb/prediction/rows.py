@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from ..core.arguments import did_you_mean
-from ..sources.columns import read_alike
+from ..sources.columns import categories_alike, read_alike
 from pde_nb.sources.examples import (
     Arrays,
     Columns,
@@ -105,14 +105,15 @@ def frames(rows, preparation: Preparation, size: int, keep: list, skip: int) -> 
                 f"file with the columns {', '.join(preparation.columns)}."
             )
         check_twice(whole.columns.tolist(), "the table")
-        whole = whole.set_axis([str(name) for name in whole.columns], axis=1)
+        whole = whole.copy(deep=False)
+        whole.columns = [str(name) for name in whole.columns]
         pieces = (whole.iloc[i : i + size] for i in range(0, len(whole), size))
     at = 0
     for frame in pieces:
         if at == 0:
             check_columns(frame.columns, preparation, keep)
         if at >= skip:
-            yield at, frame.reset_index(drop=True)
+            yield at, frame
         at += len(frame)
 
 
@@ -149,10 +150,16 @@ def table_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iterat
         columns, parts = {}, []
         remarks = np.full(len(frame), "", object)
         for code in preparation.codes:
-            values, gone = read_alike(frame[code.name], code.name, code.how)
-            check_readable(frame[code.name], gone, code, at)
-            values = code.spelled(values)
-            encoded, known = code.encode(values)
+            column = frame[code.name]
+            if code.how.kind == "category":
+                texts, which = categories_alike(column, code.name)
+                texts = code.spelled(texts)
+                values, gone = texts[which], which < 0
+                encoded, known = code.encode_positions(code.positions(texts)[which])
+            else:
+                values, gone = read_alike(column, code.name, code.how)
+                encoded, known = code.encode(values)
+            check_readable(column, gone, code, at)
             columns[code.name] = values
             parts.append(encoded)
             if not known.all():
@@ -168,7 +175,7 @@ def check_readable(column, gone, code, at: int):
         return
     bad = gone & column.notna().to_numpy()
     if bad.mean() > 0.5 and bad.sum() > 1:
-        first = column[bad.argmax()]
+        first = column.iloc[bad.argmax()]
         raise ValueError(
             f"the column {code.name!r} held {code.how.kind}s in training, and {bad.sum():,} of {len(bad):,} "
             f"cells are none, the first, {first!r}, in row {at + int(bad.argmax())}: is it the same column?"

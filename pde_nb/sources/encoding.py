@@ -39,7 +39,8 @@ class Standard:
 
     def __call__(self, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
         "The columns, standardised, as float32."
-        standard = ((x if self.shrink is None else x / self.shrink) - self.mean) / self.std
+        standard = (x if self.shrink is None else x / self.shrink) - self.mean
+        standard /= self.std
         largest = np.finfo(np.float32).max  # for a value that training has nothing like
         return np.clip(standard, -largest, largest, out=standard).astype(np.float32)
 
@@ -120,13 +121,18 @@ class ColumnCode:
     ) -> tuple[Float[np.ndarray, "n k"], Bool[np.ndarray, " n"]]:
         "The numbers that the network gets, and which rows have a value that training knows."
         if self.values is not None:
-            at = self.positions(column)
-            return (at[:, None] == np.arange(len(self.values))).astype(np.float32), at >= 0
+            return self.encode_positions(self.positions(column))
         known = ~np.isnan(column) if column.dtype.kind == "f" else np.ones(len(column), bool)
         numbers = column[:, None] if known.all() else np.where(known, column, self.middle)[:, None]
         if self.standard is None:
             return numbers.astype(np.float32), known
-        return self.standard(numbers.astype(float)), known
+        return self.standard(numbers.astype(float, copy=False)), known
+
+    def encode_positions(
+        self, at: Int[np.ndarray, " n"]
+    ) -> tuple[Float[np.ndarray, "n k"], Bool[np.ndarray, " n"]]:
+        "As `encode`, of known categories by their position; −1 for any other."
+        return (at[:, None] == np.arange(len(self.values))).astype(np.float32), at >= 0
 
 # %% ../../nbs/05_sources/07_encoding.ipynb #en000015
 def learn_column(
