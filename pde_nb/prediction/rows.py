@@ -17,6 +17,7 @@ from jaxtyping import Float, Shaped
 
 from ..core.arguments import did_you_mean
 from ..sources.columns import categories_alike, read_alike
+from ..sources.encoding import ColumnCode, mark_positions
 from pde_nb.sources.examples import (
     Arrays,
     Columns,
@@ -146,27 +147,45 @@ def check_columns(names, preparation: Preparation, keep: list):
 # %% ../../nbs/07_prediction/02_rows.ipynb #nr000012
 def table_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iterator[NewRows]:
     "The rows of a table, piece by piece."
+    places = output_places(preparation.codes)
+    width = sum(len(code.outputs) for code in preparation.codes)
     for at, frame in frames(rows, preparation, size, keep, skip):
-        columns, parts = {}, []
-        remarks = np.full(len(frame), "", object)
-        for code in preparation.codes:
+        columns = {}
+        remarks = no_remarks(len(frame))
+        x = np.zeros((len(frame), width), np.float32)
+        for code, place in zip(preparation.codes, places):
             column = frame[code.name]
-            if code.how.kind == "category":
-                texts, which = categories_alike(column, code.name)
-                texts = code.spelled(texts)
-                values, gone = texts[which], which < 0
-                encoded, known = code.encode_positions(code.positions(texts)[which])
-            else:
-                values, gone = read_alike(column, code.name, code.how)
-                encoded, known = code.encode(values)
+            values, gone, known = encode_cells(column, code, x[:, place])
             check_readable(column, gone, code, at)
             columns[code.name] = values
-            parts.append(encoded)
             if not known.all():
                 check_some_known(values, gone, known, code, at)
                 remark_column(remarks, code, values, gone, known)
-        x = np.concatenate(parts, 1).astype(np.float32, copy=False)
         yield NewRows(at, Columns(columns), kept_columns(frame, keep), remarks, x)
+
+
+def no_remarks(n: int) -> Shaped[np.ndarray, " n"]:
+    "A remark for each row, that says nothing yet."
+    remarks = np.empty(n, object)
+    remarks.fill("")  # several times as fast as np.full
+    return remarks
+
+
+def output_places(codes) -> list[slice]:
+    "Where the outputs of each column stand among those of all."
+    ends = np.cumsum([0, *(len(code.outputs) for code in codes)]).tolist()
+    return [slice(start, stop) for start, stop in zip(ends, ends[1:])]
+
+
+def encode_cells(column, code: ColumnCode, encoded: Float[np.ndarray, "n k"]) -> tuple:
+    "The values of new cells, which have none, which training knows; their numbers go into `encoded`, zeros."
+    if code.how.kind == "category":  # its different texts are looked up, not each cell
+        texts, at = categories_alike(column, code.name)
+        texts = code.spelled(texts)
+        return texts[at], at < 0, mark_positions(code.positions(texts)[at], encoded)
+    values, gone = read_alike(column, code.name, code.how)
+    encoded[:], known = code.encode(values)
+    return values, gone, known
 
 
 def check_readable(column, gone, code, at: int):
