@@ -7,21 +7,23 @@ __all__ = ['table_frame', 'untrained', 'bench_prediction', 'prediction_table']
 
 # %% ../../nbs/11_benchmarks/12_prediction.ipynb #bp000004
 import tempfile
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 import torch
 from torch import nn
 
 from .fake_data import fake_distilbert, fake_pictures, fake_texts, fake_tokenizer
-from .steps import in_turn
 from ..core.files import surroundings
 from ..core.tables import Table
 from ..networks.models import make_model
 from ..prediction.predictor import Predictor
-from ..prediction.rows import new_rows
+from ..prediction.rows import PIECE, new_rows
 from ..sources.data import Data
 from ..sources.examples import Pictures, need
 from ..sources.inputs import make_source
@@ -89,27 +91,70 @@ def run_bare(network: nn.Module, batches: list):
         network(batch)
 
 
-def share_of_bare(what: str, predictor: Predictor, rows, n: int, repeats: int, others: dict) -> dict:
-    "Rows per second of predicting and of the bare network, measured in turn; `others` are more ways."
+def seconds_in_turn(ways: dict[str, Callable], repeats: int) -> dict[str, tuple[float, float]]:
+    "Median seconds of each way, by the clock and of the processor, measured in turn after one call of each."
+    for way in ways.values():
+        way()
+    found = {name: [] for name in ways}
+    for _ in range(repeats):
+        for name, way in ways.items():
+            clock, processor = time.perf_counter(), time.process_time()
+            way()
+            found[name].append((time.perf_counter() - clock, time.process_time() - processor))
+    return {name: tuple(map(median, zip(*times))) for name, times in found.items()}
+
+
+def rate_row(what: str, n: int, bare: tuple[float, float], ours: tuple[float, float]) -> dict:
+    "Rows per second of the bare network and of another way, and its shares; from seconds of both kinds."
+    shares = dict(share=bare[0] / ours[0], processor_share=bare[1] / ours[1])
+    return dict(what=what, n=n, bare=n / bare[0], ours=n / ours[0], **shares)
+
+
+def share_of_bare(what: str, predictor: Predictor, rows, n: int, repeats: int) -> dict:
+    "Rows per second of predicting and of the bare network, measured in turn."
     batches = ready_batches(predictor, rows)
     ways = dict(bare=partial(run_bare, predictor.model, batches), ours=partial(predictor.predict_proba, rows))
-    seconds = in_turn({name: (way, 1) for name, way in (ways | others).items()}, repeats)
-    rates = {name: n / s for name, s in seconds.items()}
-    return dict(what=what, n=n, **rates, share=rates["ours"] / rates["bare"])
+    return rate_row(what, n, **seconds_in_turn(ways, repeats))
 
 # %% ../../nbs/11_benchmarks/12_prediction.ipynb #bp000009b
+READ_ALONE = "the .csv, read by pandas alone"
+
+
 def table_rows_per_second(n: int, repeats: int, folder: Path) -> list[dict]:
-    "A table in memory, and in a file."
+    "A table in memory and in a file, and what pandas alone makes of the file."
     frame = table_frame(n)
     predictor = untrained(from_table(frame[:20_000], "y", "a"), "mlp")
     new = frame.drop(columns=["y", "a"])
-    new.to_csv(folder / "new.csv", index=False)
-    file = partial(predictor.predict_proba, folder / "new.csv")
-    found = share_of_bare("table, in memory", predictor, new, n, repeats, dict(file=file))
-    of_file = dict(what="table, a .csv file", n=n, bare=found["bare"], ours=found["file"])
-    return [found, dict(of_file, share=of_file["ours"] / of_file["bare"])]
+    path = folder / "new.csv"
+    new.to_csv(path, index=False)
+    batches = ready_batches(predictor, new)
+    ways = {
+        "bare": partial(run_bare, predictor.model, batches),
+        "table, in memory": partial(predictor.predict_proba, new),
+        "table, a .csv file": partial(predictor.predict_proba, path),
+        READ_ALONE: partial(read_alone, path),
+        "that, then the bare network": partial(read_and_run_bare, path, predictor.model, batches),
+    }
+    seconds = seconds_in_turn(ways, repeats)
+    bare = seconds.pop("bare")
+    return [rate_row(what, n, bare, ours) for what, ours in seconds.items()]
+
+# %% ../../nbs/11_benchmarks/12_prediction.ipynb #bp000009c
+def read_alone(path: Path):
+    "Read a file of `table_frame` with pandas, in the pieces in which predicting reads it."
+    pd = need("pandas", "a table")
+    texts = dict(town=str, kind=str)
+    with pd.read_csv(path, chunksize=PIECE, dtype=texts, low_memory=False) as pieces:
+        for _ in pieces:
+            pass
 
 
+def read_and_run_bare(path: Path, network: nn.Module, batches: list):
+    "The least that predicting from a file can take, without checks, encoding or probabilities."
+    read_alone(path)
+    run_bare(network, batches)
+
+# %% ../../nbs/11_benchmarks/12_prediction.ipynb #bp000009d
 def pictures_per_second(n: int, size: int, repeats: int, folder: Path) -> dict:
     "Picture files that were decoded before."
     from PIL import Image
@@ -124,7 +169,7 @@ def pictures_per_second(n: int, size: int, repeats: int, folder: Path) -> dict:
     predictor = untrained(replace(data, inputs=of_files), "mobilenet_v2", **where)
     predictor = replace(predictor, cache=folder / "cache", batch=64)
     rows = [str(folder / name) for name in names]
-    return share_of_bare("pictures, cached", predictor, rows, len(rows), repeats, {})
+    return share_of_bare("pictures, cached", predictor, rows, len(rows), repeats)
 
 
 def texts_per_second(n: int, repeats: int) -> dict:
@@ -133,17 +178,20 @@ def texts_per_second(n: int, repeats: int) -> dict:
     texts = data.inputs.first[:n].tolist()
     network = fake_distilbert(layers=2, dim=128, heads=2)
     predictor = replace(untrained(data, network, tokenizer=fake_tokenizer(), max_tokens=300), batch=64)
-    return share_of_bare("texts", predictor, texts, len(texts), repeats, {})
+    return share_of_bare("texts", predictor, texts, len(texts), repeats)
 
 # %% ../../nbs/11_benchmarks/12_prediction.ipynb #bp000010
 def prediction_table(result: dict) -> str:
     "The rows of the benchmark as text."
     rows = []
     for row in result["rows"]:
-        rates = (f"{row['bare']:,.0f}", f"{row['ours']:,.0f}", f"{100 * row['share']:.0f} %")
-        rows.append((row["what"], f"{row['n']:,}", *rates))
-    head = ("rows per second", "rows", "bare network", "predict", "share")
+        rates = (f"{row['bare']:,.0f}", f"{row['ours']:,.0f}")
+        shares = (f"{100 * row['share']:.0f} %", f"{100 * row['processor_share']:.0f} %")
+        if row["what"] == READ_ALONE:  # no network runs: nothing to compare
+            shares = ("", "")
+        rows.append((row["what"], f"{row['n']:,}", *rates, *shares))
+    head = ("rows per second", "rows", "bare network", "this way", "share", "of processor time")
     where = result["surroundings"]
     threads = f"{result['threads']} thread{'s' * (result['threads'] > 1)}"
     note = f"Median of {result['repeats']} measurements in turn, {threads}, {where['processor']}."
-    return Table(head, tuple(rows), "lrrrr").text() + "\n" + note
+    return Table(head, tuple(rows), "lrrrrr").text() + "\n" + note

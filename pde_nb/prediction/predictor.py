@@ -42,10 +42,10 @@ def source_logits(
             stop = min(at + batch, len(rows))
             with autocast():
                 x = source.span(at, stop) if whole else source.batch(rows[at:stop])
-                parts.append(model(x).double().cpu())
+                parts.append(model(x).cpu())
     finally:
         model.train(was_training)
-    return torch.cat(parts).numpy() if parts else np.zeros((0, 0))
+    return torch.cat(parts).double().numpy() if parts else np.zeros((0, 0))
 
 
 def softmax(
@@ -107,8 +107,9 @@ def probabilities(self: Predictor, piece: NewRows) -> Float[np.ndarray, "n class
 
 def check_answers(logits: Float[np.ndarray, "n classes"], first: int):
     "Raises `ValueError` for a row whose output is no number; `first` is the position of the first row."
-    lost = ~np.isfinite(logits).all(1)
-    if lost.any():
+    finite = np.isfinite(logits)
+    if not finite.all():
+        lost = ~finite.all(1)
         raise ValueError(
             f"row {first + int(lost.argmax())}: the model has no answer, for a value there is absurdly far "
             "from those of training; correct it, or leave its cell empty."

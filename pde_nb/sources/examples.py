@@ -435,7 +435,8 @@ def _text_pieces(file, path, kind, header) -> Iterator:
         if first:
             _check_fields(frame, header, path)
         first = False
-        yield frame.reset_index(drop=True)
+        frame.index = range(len(frame))
+        yield frame
 
 
 def _parquet_pieces(path, size: int) -> Iterator:
