@@ -249,8 +249,8 @@ def few_notes(y, teach, names: GuessNames) -> list[str]:
     for c, rows in enumerate(np.bincount(y[teach])):
         if 0 < rows < FEW_OF_CLASS:
             notes.append(
-                f"{names.attribute!r} is filled in for {rows} rows of class {names.class_name(c)!r}: how many of "
-                f"its other rows have which value is uncertain; {FEW_OF_CLASS} would tell more."
+                f"{names.attribute!r} is filled in for {rows} rows of class {names.class_name(c)!r}: which value "
+                f"its other rows have is uncertain, and how many have it; {FEW_OF_CLASS} would tell more."
             )
     return notes
 
