@@ -248,10 +248,9 @@ def few_notes(y, teach, names: GuessNames) -> list[str]:
     notes = []
     for c, rows in enumerate(np.bincount(y[teach])):
         if 0 < rows < FEW_OF_CLASS:
-            notes.append(
-                f"{names.attribute!r} is filled in for {rows} rows of class {names.class_name(c)!r}: which value "
-                f"its other rows have is uncertain, and how many have it; {FEW_OF_CLASS} would tell more."
-            )
+            said = f"{names.attribute!r} is filled in for {rows} rows of class {names.class_name(c)!r}"
+            doubt = "how many of its other rows have which value is uncertain"
+            notes.append(f"{said}: {doubt}; {FEW_OF_CLASS} would tell more.")
     return notes
 
 
@@ -260,7 +259,7 @@ def check_better(figures: ProbeFigures, names: GuessNames):
     if figures.better:
         return
     raise ValueError(
-        f"{names.attribute!r} cannot be told from the inputs: on labelled rows not seen before the probe "
+        f"{names.attribute!r} cannot be told from the inputs: on labelled rows left out of the fit it "
         f"is right in {percent(figures.accuracy)}; always naming the most frequent value of the class, in "
         f"{percent(figures.chance)} (loss {figures.loss:.3f} against {figures.guess_loss:.3f}). Fill in more "
         f"than these {figures.n} rows, at least {max(100, 2 * figures.n)}, or use other inputs."
