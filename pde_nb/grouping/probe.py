@@ -167,7 +167,7 @@ def figures_of(
 # %% ../../nbs/07_grouping/02_probe.ipynb #gp200022
 STRENGTHS = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 1.0)
 MOST_ROWS = 4000  # that teach
-REPEATS = 5  # times that few rows are divided into folds
+REPEATS = 3  # times that few rows are divided into folds
 ROWS_TO_REPEAT = 1200  # from so many on the folds are drawn twice, and then once
 
 
@@ -191,7 +191,7 @@ class Probe:
         y: Int[np.ndarray, " n"],  # classes
     ) -> Float[np.ndarray, "n values"]:
         "The probability of each value, as often as among the labelled rows; float64, rows sum to 1."
-        inputs = with_classes(x @ self.basis, y, self.n_classes, self.strength)
+        inputs = with_classes(x @ self.basis.astype(x.dtype), y, self.n_classes, self.strength)
         mean = np.mean([log_probability(model, inputs) for model in self.models], 0)
         return softmax(mean / self.temperature, 1)
 

@@ -83,7 +83,7 @@ def fit_weighted(inputs, a, blank_inputs, weight, strength: float):
     return fit_linear(inputs, np.concatenate([a, value]), strength, weights)
 
 # %% ../../nbs/07_grouping/03_refine.ipynb #gr350011
-def refine_model(model, z, y, a, blank_z, p, blank: BlankRows, n_classes: int):
+def refine_model(z, y, a, blank_z, p, blank: BlankRows, n_classes: int):
     "The model of labelled and blank rows that begins with the probabilities `p` of the blank ones."
     shares = implied_shares(np.eye(p.shape[1])[a], y, n_classes)
     inputs = with_classes(z, y, n_classes, STRENGTH)
@@ -110,10 +110,10 @@ def refine_probe(
     few = np.sort(rng.permutation(len(blank))[:MOST_BLANK])
     blank = BlankRows(np.asarray(blank.x[few], np.float64), blank.y[few], blank.split[few])
     basis = main_directions(np.vstack([x, blank.x]), seed)
-    models, score = cross_refine(probe, x, y, a, blank, basis)
-    if row_loss(score, a).mean() >= probe.figures.loss:
-        return probe
+    models, score = cross_refine(probe, np.asarray(x, np.float64), y, a, blank, basis)
     temperature = shrunk_temperature(score, a)
+    if row_loss(score / temperature, a).mean() >= probe.figures.loss:
+        return probe
     p = softmax(score / temperature, 1)
     return replace(
         probe,
@@ -137,7 +137,7 @@ def cross_refine(probe: Probe, x, y, a, blank: BlankRows, basis):
     for k in range(int(probe.fold.max()) + 1):
         out = probe.fold == k
         p = softmax(log_probability(probe.models[k], first) / probe.temperature, 1)
-        model = refine_model(None, z[~out], y[~out], a[~out], blank_z, p, blank, probe.n_classes)
+        model = refine_model(z[~out], y[~out], a[~out], blank_z, p, blank, probe.n_classes)
         score[out] = log_probability(model, with_classes(z[out], y[out], probe.n_classes, STRENGTH))
         models.append(model)
     return models, score
