@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['KINDS', 'WAYS', 'MEDIAN', 'PLURAL', 'HowRead', 'ColumnReading', 'number_as_written', 'read_column', 'is_numbers',
            'reading_row', 'readings_table', 'check_kinds', 'Doubt', 'RefusedColumn', 'refusal', 'ways', 'refuse_column',
-           'lost_cells', 'refuse_cells', 'read_alike']
+           'lost_cells', 'refuse_cells', 'read_alike', 'categories_alike']
 
 # %% ../../nbs/05_sources/00_columns.ipynb #cl000004
 from dataclasses import dataclass, field
@@ -65,7 +65,7 @@ class ColumnReading:
     how: HowRead | None = None  # None where there is nothing to read alike
 
 # %% ../../nbs/05_sources/00_columns.ipynb #76c131be
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from ..core.cells import SHOWN, cells_at
 from ..core.statistics import far_rows
@@ -357,7 +357,12 @@ def category_values(column, found: Distinct, gone) -> Shaped[np.ndarray, " n"]:
     if found.all_text:
         filler = ["missing"] if gone.any() else []
         return np.array([*found.texts, *filler])[found.codes]
-    return column.astype(object).where(~gone, "missing").astype(str).to_numpy().astype(str)
+    return cell_texts(column, gone).to_numpy().astype(str)
+
+
+def cell_texts(column, gone):  # a Series
+    "Each cell as a string, 'missing' where there is none."
+    return column.astype(object).where(~gone, "missing").astype(str)
 
 
 def stamp_reading(column, name, gone) -> ColumnReading:
@@ -561,23 +566,40 @@ def read_alike(
 ) -> tuple[Shaped[np.ndarray, " n"], Shaped[np.ndarray, " n"]]:
     """The values of new cells, and which of them have none that fits, as booleans.
 
-    Numbers, dates and booleans are float64, nan where there is none; categories are strings (objects),
-    'missing' where there is none. Raises `ValueError` where cells hold lists or arrays.
+    Numbers, dates and booleans are float64, nan where there is none; they may be the column's own memory.
+    Categories are strings (objects), 'missing' where there is none. Raises `ValueError` where cells hold
+    lists or arrays.
     """
-    gone = column.isna().to_numpy()
+    if how.kind == "category":
+        texts, at = categories_alike(column, name)
+        return texts[at], at < 0
     found = None
-    if how.kind == "category" or not numbers_alike(column, how):
+    if not numbers_alike(column, how):
         found = distinct(column)
         if found is None:
-            raise ValueError(f"the column {name!r} holds lists or arrays; in training each was one value.")
-    if how.kind == "category":
-        return texts_alike(column, found, gone), gone
-    values = np.array(values_alike(column, found, how))  # of its own: those of Arrow cannot be written to
-    values[~np.isfinite(values)] = np.nan
-    for limit, beyond in ((how.far_below, np.less_equal), (how.far_above, np.greater_equal)):
+            raise several_values(name)
+    values = values_alike(column, found, how)
+    fit = np.isfinite(values)
+    for limit, within in ((how.far_below, np.greater), (how.far_above, np.less)):
         if limit is not None:
-            values[beyond(values, limit)] = np.nan
-    return values, np.isnan(values)
+            fit &= within(values, limit)
+    return (values if fit.all() else np.where(fit, values, np.nan)), ~fit
+
+
+def categories_alike(
+    column,  # a pandas Series
+    name: str,  # for the message
+) -> tuple[Shaped[np.ndarray, " k"], Int[np.ndarray, " n"]]:
+    """The different categories of new cells as strings (objects), and the position of each cell's.
+
+    'missing' stands behind them; −1 where there is none. Raises `ValueError` as `read_alike` does.
+    """
+    codes, values = different_cells(column, name)
+    if not all(isinstance(value, str) for value in values):  # 1 and 1.0 are one value and two texts
+        gone = codes < 0
+        codes, values = different_cells(cell_texts(column, gone), name)
+        codes = np.where(gone, -1, codes)
+    return string_objects([*map(str, values), "missing"]), codes
 
 # %% ../../nbs/05_sources/00_columns.ipynb #ra000003
 def numbers_alike(column, how: HowRead) -> bool:
@@ -587,11 +609,23 @@ def numbers_alike(column, how: HowRead) -> bool:
     return is_numbers(column)
 
 
-def texts_alike(column, found: Distinct, gone) -> Shaped[np.ndarray, " n"]:
-    "The categories of new cells as strings, 'missing' where there is none."
-    if not found.all_text:
-        return category_values(column, found, gone).astype(object)
-    return string_objects([*found.texts, "missing"])[found.codes]
+def different_cells(column, name: str) -> tuple[Int[np.ndarray, " n"], list]:
+    "Which of the different values each cell is, −1 where there is none, and these. Refuses lists and arrays."
+    import pandas as pd
+
+    try:
+        codes, values = pd.factorize(column.to_numpy() if column.dtype == object else column)
+    except TypeError:  # a list has no hash
+        raise several_values(name) from None
+    values = list(values)
+    if any(hasattr(value, "__len__") and not isinstance(value, str) for value in values):
+        raise several_values(name)
+    return codes, values
+
+
+def several_values(name: str) -> ValueError:
+    "The error of a column whose cells hold several values each."
+    return ValueError(f"the column {name!r} holds lists or arrays; in training each was one value.")
 
 
 def string_objects(texts) -> Shaped[np.ndarray, " n"]:
@@ -607,9 +641,10 @@ def values_alike(column, found: Distinct | None, how: HowRead) -> Float[np.ndarr
         return found.spread(np.array([number_alike(found, i, how) for i in range(len(found.texts))], float))
     if how.kind == "date":
         return stamp_days(column)
-    values = column.to_numpy(np.float64, na_value=np.nan, copy=True)
+    plain = column.dtype == np.float64  # as it is: no copy
+    values = column.to_numpy() if plain else column.to_numpy(np.float64, na_value=np.nan)
     if how.kind == "boolean":
-        values[~np.isin(values, (0, 1))] = np.nan
+        return np.where(np.isin(values, (0, 1)), values, np.nan)
     return values
 
 

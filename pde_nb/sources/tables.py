@@ -22,12 +22,14 @@ from ..core.cells import NO_VALUE, SHOWN, Cell, Distinct, Origin, counted, disti
 from ..core.statistics import far_rows
 from pde_nb.sources.columns import (
     ColumnReading,
+    Doubt,
     HowRead,
     is_numbers,
     middle_and_ends,
     read_column,
     reading_row,
     readings_table,
+    refusal,
     refuse_cells,
     refuse_column,
     twins,
@@ -159,6 +161,9 @@ def told(remarks: list[str]) -> list[str]:
     return ["; ".join(remarks[:TOLD]) + rest] if remarks else []
 
 # %% ../../nbs/05_sources/03_tables.ipynb #tb000008
+CORRECT = "correct them or drop their rows"
+
+
 def check_names(column, name, role: str, opening: Opening):
     "Raises `ValueError` for a label or attribute with missing values, or with values that seem to be faults."
     asked = opening.kinds.get(name, "")
@@ -178,10 +183,9 @@ def check_names(column, name, role: str, opening: Opening):
             keep = "; an attribute may be blank where it is not known, a label is what there is to learn"
         if words and role != "split":
             keep += f"; or --as {name}=category keeps {words[0]!r} as a name"
-        raise ValueError(
-            f"{role} {name!r} has {counted(len(gone), 'missing value')}: "
-            f"{listed(opening.origin, name, cells, len(gone))}; correct them or drop their rows{keep}."
-        )
+        found = listed(opening.origin, name, cells, len(gone))
+        fault = f"{role} {name!r} has {counted(len(gone), 'missing value')}: {found}"
+        raise refusal(Doubt(name, fault, first=CORRECT), remedy=f"{CORRECT}{keep}")
     if asked or is_numbers(column) or column.dtype.kind in "mMc" or hasattr(column.dtype, "categories"):
         return
     found = distinct(column)
@@ -189,12 +193,10 @@ def check_names(column, name, role: str, opening: Opening):
         return
     n, cells, what = odd_names(found, column)
     if n:
-        raise ValueError(
-            f"{role} {name!r} has {what} in {counted(n, 'cell')}: "
-            f"{listed(opening.origin, name, cells, n)}; "
-            f"correct them or drop their rows, or --as {name}=category (columns={{{name!r}: 'category'}}) "
-            "keeps them as names."
-        )
+        found = listed(opening.origin, name, cells, n)
+        fault = f"{role} {name!r} has {what} in {counted(n, 'cell')}: {found}"
+        keep = f"--as {name}=category (columns={{{name!r}: 'category'}}) keeps them as names"
+        raise refusal(Doubt(name, fault, first=CORRECT), remedy=f"{CORRECT}, or {keep}")
     opening.remarks += [f"{role} {name}: {twin}" for twin in twins(found)]
 
 
