@@ -34,8 +34,8 @@ from ..methods.base import CannotRun, Method
 from ..methods.registry import find_method, method_names
 from ..sources.data import Data
 from ..training.fit import fit_spec
-from ..training.grouped import save_groups, with_groups
 from ..training.folder import REMEDY, hold
+from ..training.grouped import save_groups, with_groups
 from ..training.presets import DEFAULTS
 from ..training.record import RunRecord
 from ..training.spec import RunSpec, decide

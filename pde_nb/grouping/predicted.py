@@ -37,7 +37,7 @@ def trusted_rows(
 # %% ../../nbs/07_grouping/05_predicted.ipynb #pg000011
 from .guess import AttributeGuess, GuessNames, guess_attribute
 from .representation import Representation
-from ..sources.blanks import Guess, blank_cells, known_groups, value_codes, without_unlabelled
+from ..sources.blanks import Guess, known_groups, value_codes, without_unlabelled
 from ..sources.data import SPLITS, Data
 
 

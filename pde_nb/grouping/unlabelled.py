@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Bool, Int
 
-from ..algorithm.groups import Groups, Overlap, group_names
+from ..algorithm.groups import Groups, Overlap
 from .infer import CannotInfer, Inferred, infer_groups
 from .predicted import judged_by
 from .representation import Representation

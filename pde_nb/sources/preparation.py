@@ -28,8 +28,8 @@ from pde_nb.core.schema import (
 )
 from ..core.seals import COPY_AGAIN
 from .batches import PixelSource, Source
-from .columns import HowRead
 from .blanks import known_values
+from .columns import HowRead
 from .data import Data
 from .encoding import ColumnCode, Standard
 from .examples import Arrays, Columns, Pictures, Texts

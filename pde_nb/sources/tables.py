@@ -199,7 +199,7 @@ def check_names(column, name, role: str, opening: Opening):
         raise refusal(Doubt(name, fault, first=CORRECT), remedy=f"{CORRECT}, or {keep}")
     opening.remarks += [f"{role} {name}: {twin}" for twin in twins(found)]
 
-
+# %% ../../nbs/05_sources/03_tables.ipynb #tb000008b
 def blank_words(column, name, gone, opening: Opening) -> list[str]:
     "A remark on cells of an attribute that have a word which is read as a blank, such as NA."
     seen = opening.origin.cells(name, gone[:SHOWN])
@@ -270,8 +270,8 @@ def _picture_inputs(frame, image, root) -> Pictures:
 # %% ../../nbs/05_sources/03_tables.ipynb #08f6bee3
 from pathlib import Path
 
-from .columns import check_kinds
 from .blanks import known_values
+from .columns import check_kinds
 from .data import Data, make_data, split_codes
 from .examples import check_twice, need
 
