@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from ..algorithm.groups import Groups, group_names
+from ..algorithm.groups import Groups
 
 # %% ../../nbs/07_grouping/05_predicted.ipynb #pg000007
 MOST_WRONG = 0.1  # expected share of wrong rows among the trusted ones of a group

@@ -74,9 +74,9 @@ def unlabelled_groups(
     found = infer_groups(seen.x, data.y, data.split, how, data.n_classes, seed, data.classes)
     if how == "infer" and not found.check.found:
         raise CannotInfer(
-            f"groups='infer': {found.verdict}. There is no sign of a shortcut that could be told without labels; "
-            "train plainly (method 'erm'), label some rows (pde data sample names which), or name a way, such as "
-            f"groups={found.how!r}, to take its groups all the same."
+            f"groups='infer': {found.verdict}. There is no sign of a shortcut that could be told without "
+            "labels; train plainly (method 'erm'), label some rows (pde data sample names which), or name a "
+            f"way, such as groups={found.how!r}, to take its groups all the same."
         )
     groups = environment_groups(data, found.environment, found.n_environments)
     judged = judged_splits(data)
@@ -109,7 +109,8 @@ def inference_notes(found: Inferred, seen: Representation, judged: dict[str, str
         notes.append("the epoch is chosen by inferred groups")
     if judged.get("test") == "inferred":
         notes.append(
-            "the groups of the test set are inferred ones; its figures by group are no evidence about true groups"
+            "the groups of the test set are inferred ones; its figures by group are no evidence about the "
+            "true groups"
         )
     elif "test" in judged:
         notes.append(f"the test set is judged by {by[judged['test']]}")
