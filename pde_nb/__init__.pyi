@@ -34,6 +34,7 @@ from .sources.tables import from_folder as from_folder
 from .sources.tables import from_table as from_table
 from .training.fit import complete as complete
 from .training.fit import evaluate_run as evaluate_run
+from .training.grouped import with_groups as with_groups
 from .training.record import RunRecord as RunRecord
 from .training.seeds import fit_seeds as fit_seeds
 from .training.settings import Settings as Settings

@@ -135,8 +135,8 @@ def check_attributes(method: Method, groups: Groups):
         raise CannotRun(
             f"method {method.name!r} works with the groups of the training examples, and {n:,} of "
             f"{len(groups):,} have a blank in {', '.join(groups.variables[1:])}; have them predicted "
-            "(pde_nb.predict_groups, which robust_fit and pde train do by themselves), or take a method "
-            "that needs none, such as 'jtt' or 'lff'."
+            "(groups='auto', or pde_nb.with_groups(data) before this), or take a method that needs none, "
+            "such as 'jtt' or 'lff'."
         )
     if len(groups.variables) > 1:
         return
