@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 from ..algorithm.groups import Groups
 
 # %% ../../nbs/07_grouping/05_predicted.ipynb #pg000007
-MOST_WRONG = 0.1  # expected share of wrong rows among the trusted ones of a group
+MOST_WRONG = 0.2  # expected share of wrong rows among the trusted ones of a group
 AT_LEAST = 10  # rows of a group that are trusted in any case
 
 
