@@ -23,6 +23,7 @@ from ..core.tables import Table, rearm
 from ..methods.registry import method_title
 from .folder import PARTS, REMEDY, read_record_of, run_file, write_record_of
 from .run import Run, predict
+from .selection import rule_text
 
 # %% ../../nbs/08_training/09_record.ipynb #226f1420
 @dataclass(frozen=True)
@@ -91,6 +92,13 @@ class RunRecord:
     @property
     def cost(self) -> Cost:
         return run_cost(self)
+
+    @property
+    def chosen_by(self) -> str:
+        "By which rule the epoch was chosen, and on how many rows; '' where every epoch was kept."
+        if all(entry["best"] for entry in self.curve):
+            return ""
+        return rule_text(self.curve[self.best_epoch].get("rule", "worst_group"), self.counts("val").n)
 
     def counts(self, split: str = "test") -> GroupCounts:
         "Right and all predictions per group. Raises `ValueError` for a split that was not evaluated."
