@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 import numpy as np
+from fastcore.basics import patch
 
 from ..algorithm.groups import Overlap, group_names
 from ..algorithm.metrics import Figures, GroupCounts, count_correct, figures, figures_table
@@ -93,13 +94,6 @@ class RunRecord:
     def cost(self) -> Cost:
         return run_cost(self)
 
-    @property
-    def chosen_by(self) -> str:
-        "By which rule the epoch was chosen, and on how many rows; '' where every epoch was kept."
-        if all(entry["best"] for entry in self.curve):
-            return ""
-        return rule_text(self.curve[self.best_epoch].get("rule", "worst_group"), self.counts("val").n)
-
     def counts(self, split: str = "test") -> GroupCounts:
         "Right and all predictions per group. Raises `ValueError` for a split that was not evaluated."
         return lookup(split, self.evaluated, "split")
@@ -131,6 +125,14 @@ def run_cost(record: RunRecord) -> Cost:
         passes=passes + record.curve[-1]["passes"],
         seconds=round(seconds + record.seconds, 1),
     )
+
+
+@patch(as_prop=True)
+def chosen_by(self: RunRecord) -> str:
+    "By which rule the epoch was chosen, and on how many rows; '' where every epoch was kept."
+    if all(entry["best"] for entry in self.curve):
+        return ""
+    return rule_text(self.curve[self.best_epoch].get("rule", "worst_group"), self.counts("val").n)
 
 
 def first_stage_text(record: RunRecord) -> str:
