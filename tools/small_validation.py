@@ -1,12 +1,15 @@
 """How to choose the epoch when validation is small: rules compared on the curves of real runs.
 
     python tools/small_validation.py curves  --root FOLDER --out CURVES [--tasks NAME ...] [--seeds 5]
-    python tools/small_validation.py compare --curves CURVES --out results/small-validation.json
+    python tools/small_validation.py confirm --root FOLDER --out CURVES [--seeds 10]
+    python tools/small_validation.py compare --root FOLDER --curves CURVES --out FILE [--tasks NAME ...]
 
 FOLDER holds the prepared data of tools/evidence.py, whose tasks and learning rates these are. `curves`
 trains PDE with the schedule auto, ERM and GroupDRO, and keeps of every epoch the probability of the true
-class and the prediction of every validation and test row: CURVES/TASK-METHOD-SEED.npz. Runs that are there
-are not made again. `compare` draws small validations out of these rows and lets every rule choose.
+class and the prediction of every validation and test row: CURVES/TASK-METHOD-SEED.npz. `confirm` trains PDE
+on small validations of the two quick tasks under either rule of the library, into CURVES/confirm.json. Runs
+that are there are not made again. `compare` draws small validations out of the recorded rows, lets every
+rule choose, and writes the record; tasks that are not named stay in it as they are.
 """
 
 import argparse
@@ -26,11 +29,12 @@ from sklearn.linear_model import LogisticRegression
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from evidence import QUICK, TASKS, contenders, open_task, say
+from evidence import QUICK, TASKS, open_task, say
 
 from pde_nb.analysis.trials import Result
 from pde_nb.core.files import surroundings
-from pde_nb.core.seals import write_sealed
+from pde_nb.core.seals import read_measurement, write_sealed
+from pde_nb.methods.registry import find_method
 from pde_nb.sources.data import Data
 from pde_nb.sources.inputs import make_source
 from pde_nb.training.loop import own_randomness, train
@@ -118,11 +122,11 @@ def run_spec(task: str, method: str, seed: int, data: Data, **more):
     """A run with the settings that the evidence has chosen."""
     plan, of = PLANS[task], TASKS[task]
     passes = of.passes if plan.passes is None or method == "pde" else plan.passes
-    contender = contenders(replace(of, passes=passes), data)[method]
+    bounded = find_method(method)().within(passes, data.groups("train"), len(data.rows("val")))
     chosen = Result.read(RESULTS / "evidence" / task / f"{method}.json").chosen
-    settings = contender.fixed | chosen | more
+    settings = of.settings | chosen | more
     how = dict(inputs=dict(of.inputs), seed=seed, device="cpu")
-    return decide(data, of.model, contender.method, **how, **settings)
+    return decide(data, of.model, bounded, **how, **settings)
 
 
 def make_curve(task: str, method: str, seed: int, data: Data, out: Path):
@@ -523,7 +527,7 @@ def by_least(runs: dict) -> list[dict]:
         if inside.sum() < 50:
             continue
         row = dict(low=low, high=high, draws=int(inside.sum()), gains={})
-        for name in ("soft", "soft, t=4", "half and half", "probability", "shrunken, m=5"):
+        for name in ("soft, shrunken, m=5", "soft", "half and half", "shrunken, m=5"):
             gains = np.array(
                 [
                     np.concatenate([run[key].test[name] - run[key].test["worst group"] for key in keys])
@@ -566,8 +570,8 @@ def task_draws(task: str, curve: dict, args) -> tuple[Draws, dict]:
 
 def run_compare(args):
     """Every rule on every curve, into the record."""
-    tasks = {}
-    for task in PLANS:
+    tasks = read_measurement(args.out)["tasks"] if args.out.exists() else {}
+    for task in args.tasks:
         paths = sorted(args.curves.glob(f"{task}-*-*.npz"))
         paths = [path for path in paths if not path.stem.endswith(".part")]
         if not paths:
@@ -604,6 +608,7 @@ def main():
     compare.add_argument("--root", type=Path, required=True)
     compare.add_argument("--curves", type=Path, required=True)
     compare.add_argument("--out", type=Path, required=True)
+    compare.add_argument("--tasks", nargs="+", choices=list(PLANS), default=list(PLANS))
     args = parser.parse_args()
     dict(curves=run_curves, confirm=run_confirm, compare=run_compare)[args.command](args)
 

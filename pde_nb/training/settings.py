@@ -33,7 +33,7 @@ class Settings:
     lr_decay: str = "none"
     # of epochs with equal worst groups the one with the better 'group_mean' is selected, or the 'first'
     ties: str = "group_mean"
-    # the rule that chooses the epoch: the 'worst_group', the 'soft_worst_group', or 'auto': the soft one where
+    # what chooses the epoch: the 'worst_group', the 'soft_worst_group', or 'auto', the soft one where
     # a validation group has few rows, see `chosen_rule`
     select: str = "worst_group"
     evaluate: str = "pruned"  # 'full': count every group after every epoch, for curves
