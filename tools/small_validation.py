@@ -527,7 +527,7 @@ def by_least(runs: dict) -> list[dict]:
         if inside.sum() < 50:
             continue
         row = dict(low=low, high=high, draws=int(inside.sum()), gains={})
-        for name in ("soft, shrunken, m=5", "soft", "half and half", "shrunken, m=5"):
+        for name in ("soft", "soft, t=4", "half and half", "probability", "shrunken, m=5"):
             gains = np.array(
                 [
                     np.concatenate([run[key].test[name] - run[key].test["worst group"] for key in keys])

@@ -9,7 +9,6 @@ __all__ = ['UNDECAYED', 'Settings', 'make_optimiser', 'keep_memory']
 from dataclasses import dataclass
 
 from ..core.arguments import did_you_mean, number, whole_number
-from .selection import RULES
 
 # %% ../../nbs/08_training/04_settings.ipynb #dd1a3cc6
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ WORDS = {
     "no_decay": ("vectors", "named"),
     "lr_decay": ("none", "linear", "linear_first"),
     "ties": ("group_mean", "first"),
-    "select": (*RULES, "auto"),
+    "select": ("worst_group", "soft_worst_group", "auto"),
     "evaluate": ("pruned", "full"),
 }
 
