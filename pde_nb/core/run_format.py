@@ -33,7 +33,7 @@ SETTINGS = Fields(
         channels_last=Flag(),
         compile=Flag(),
     ),
-    dict(eps=AMOUNT, eps_on=Text(), no_decay=Text(), ties=Text(), graph=Flag()),
+    dict(eps=AMOUNT, eps_on=Text(), no_decay=Text(), ties=Text(), select=Text(), graph=Flag()),
 )
 
 # %% ../../nbs/01_core/10_run_format.ipynb #rf000008
@@ -74,7 +74,8 @@ CURVE_ENTRY = Fields(
         evaluated=COUNT,
         correct=Items(COUNT),
         counted=Items(COUNT),
-    )
+    ),
+    dict(rule=Text(), value=SHARE),  # of another rule than the worst group
 )
 FIRST_STAGE = Fields(
     dict(method=METHOD, epochs=Number(1, whole=True), passes=AMOUNT, seconds=AMOUNT, stopped=Maybe(Text())),

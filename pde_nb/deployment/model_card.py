@@ -273,8 +273,9 @@ def training(record: RunRecord) -> list[str]:
     ]
     if config["inputs"]:
         said.append(f"Inputs: {in_words(config['inputs'])}.")
+    rule = best.get("rule", "worst_group").replace("_", " ")
     said.append(
-        "The epoch with the best worst group on validation was kept: number "
+        f"The epoch with the best {rule} on validation was kept: number "
         f"{record.best_epoch + 1} of {len(record.curve)}, after {best['passes']:.1f} passes over the "
         f"training examples; seed {record.seed}."
     )

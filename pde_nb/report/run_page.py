@@ -84,6 +84,8 @@ def epoch_tile(record: RunRecord) -> Tile:
     note = f"after {record.cost.passes_to_best:.2f} passes over the training data"
     if record.first:
         note += ", those of the first stage included"
+    if record.chosen_by:
+        note += f"; {record.chosen_by}"
     return Tile("chosen epoch", f"{record.best_epoch} of {len(record.curve)}", note)
 
 # %% ../../nbs/10_report/09_run_page.ipynb #5c3289a7

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 import numpy as np
+from fastcore.basics import patch
 
 from ..algorithm.groups import Overlap, group_names
 from ..algorithm.metrics import Figures, GroupCounts, count_correct, figures, figures_table
@@ -24,6 +25,7 @@ from ..core.tables import Table, rearm
 from ..methods.registry import method_title
 from .folder import PARTS, completion, read_record_of, run_file, write_record_of
 from .run import Run, predict
+from .selection import rule_text
 
 # %% ../../nbs/08_training/09_record.ipynb #226f1420
 @dataclass(frozen=True)
@@ -124,6 +126,14 @@ def run_cost(record: RunRecord) -> Cost:
         passes=passes + record.curve[-1]["passes"],
         seconds=round(seconds + record.seconds, 1),
     )
+
+
+@patch(as_prop=True)
+def chosen_by(self: RunRecord) -> str:
+    "By which rule the epoch was chosen, and on how many rows; '' where every epoch was kept."
+    if all(entry["best"] for entry in self.curve):
+        return ""
+    return rule_text(self.curve[self.best_epoch].get("rule", "worst_group"), self.counts("val").n)
 
 
 def first_stage_text(record: RunRecord) -> str:

@@ -32,6 +32,9 @@ class Settings:
     lr_decay: str = "none"
     # of epochs with equal worst groups the one with the better 'group_mean' is selected, or the 'first'
     ties: str = "group_mean"
+    # what chooses the epoch: the 'worst_group', the 'soft_worst_group', or 'auto', the soft one where
+    # a validation group has few rows, see `chosen_rule`
+    select: str = "worst_group"
     evaluate: str = "pruned"  # 'full': count every group after every epoch, for curves
     eval_batch: int = 64  # predictions at a time; small batches stop an evaluation sooner
     # stop after so many epochs of a stage without a better worst group; not in PDE's warm-up
@@ -61,6 +64,7 @@ WORDS = {
     "no_decay": ("vectors", "named"),
     "lr_decay": ("none", "linear", "linear_first"),
     "ties": ("group_mean", "first"),
+    "select": ("worst_group", "soft_worst_group", "auto"),
     "evaluate": ("pruned", "full"),
 }
 
