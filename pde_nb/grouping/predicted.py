@@ -84,7 +84,7 @@ def complete_columns(data: Data, groups: Groups) -> dict:
     return columns
 
 # %% ../../nbs/07_grouping/05_predicted.ipynb #pg000014
-ENOUGH = 8  # labelled rows of a group, for a split to be judged by them alone
+ENOUGH = 60  # labelled rows of a group, for a split to be judged by them alone
 
 
 def judged_by(

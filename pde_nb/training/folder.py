@@ -176,14 +176,18 @@ def claim(folder: Path, config: dict, restart: bool = False):
     )
 
 # %% ../../nbs/08_training/03_folder.ipynb #957497b6
+LATER = {"settings.select": "worst_group"}  # what a config means that was written before there was the word
+
+
 def config_differences(old: dict, new: dict) -> list[str]:
     "A line for each setting in which two configs differ, but for how the data was opened."
     old, new = flat(old), flat(json.loads(json.dumps(new)))
     names = [name for name in {**old, **new} if not name.startswith("opened")]
+    there, here = ({name: of.get(name, LATER.get(name)) for name in names} for of in (old, new))
     return [
-        f"{name} is {old.get(name)!r} there and {new.get(name)!r} here"
+        f"{name} is {there[name]!r} there and {here[name]!r} here"
         for name in names
-        if old.get(name) != new.get(name)
+        if there[name] != here[name]
     ]
 
 # %% ../../nbs/08_training/03_folder.ipynb #829acefb
