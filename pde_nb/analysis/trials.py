@@ -270,7 +270,7 @@ from collections import Counter
 from dataclasses import replace
 
 from ..core.seals import read_document
-from ..training.folder import flat
+from ..training.folder import LATER, flat
 
 # %% ../../nbs/09_analysis/04_trials.ipynb #0ae7be53
 SAME = "data", "data_digest", "model", "weights", "inputs", "train_counts"  # in all results of a comparison
@@ -325,7 +325,7 @@ def spec_differences(
 ) -> list[str]:
     "A line for each setting in which two specs differ, seeds aside; of the items that both have."
     shared = [key for key in there if key in here and key != "seed"]
-    there, here = (flat({key: spec[key] for key in shared}) for spec in (there, here))
+    there, here = (LATER | flat({key: spec[key] for key in shared}) for spec in (there, here))
     lines = []
     for name in {**there, **here}:
         if name.rpartition(".")[2] not in tried and there.get(name) != here.get(name):

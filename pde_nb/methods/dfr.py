@@ -117,7 +117,8 @@ def halves(
     if how == "random":
         one, other = np.array_split(rng.permutation(len(groups)), 2)
         return np.sort(one), np.sort(other)
-    in_first = random_rank(groups, rng) < ((groups.counts + 1) // 2)[groups.ids]
+    whoever = replace(groups, trusted=None)  # the sure ones belong to both halves
+    in_first = random_rank(whoever, rng) < ((groups.counts + 1) // 2)[groups.ids]
     return np.flatnonzero(in_first), np.flatnonzero(~in_first)
 
 
