@@ -119,6 +119,6 @@ def pde_data(argv=None):
 
 
 def _label(args):
-    "`pde data sample` and `pde data fill`, whose module needs PyTorch."
-    labels = import_module("pde_nb.cli.labels")
-    return getattr(labels, args.what)(args)
+    "`pde data sample` and `pde data fill`, whose modules need PyTorch."
+    module = dict(sample="labels", fill="filling")[args.what]
+    return getattr(import_module(f"pde_nb.cli.{module}"), args.what)(args)
