@@ -164,7 +164,7 @@ def _diagnose(args):
         diagnosis = of_labelled_rows(diagnosis, data)
     _show(diagnosis, labels, args)
 
-
+# %% ../../nbs/12_cli/05_diagnose.ipynb #cd000007
 def of_labelled_rows(diagnosis: Diagnosis, data: Data) -> Diagnosis:
     "The diagnosis of labelled rows, with what the validation of the whole data can show."
     note = (
@@ -187,7 +187,7 @@ def _show(diagnosis: Diagnosis, labels: list, args):
     more = [sample_command(of, args) for of in labels if of.guess is None or of.smallest < FEW]
     say_next(*more, next_line(diagnosis, args))
 
-
+# %% ../../nbs/12_cli/05_diagnose.ipynb #cd000008
 def _too_few(labels: list, args):
     "Say what there is where too few rows are labelled for a diagnosis."
     few = f"too few labelled rows for a diagnosis: it needs {ENOUGH} of each class and of each value"
@@ -205,7 +205,7 @@ def sample_command(of: PartlyLabelled, args: argparse.Namespace) -> str:
     opened = vars(args) | dict(attribute=of.name, attribute_known=None)
     return command_line("data", "sample", *data_words(opened), "--out", "to_label.csv")
 
-
+# %% ../../nbs/12_cli/05_diagnose.ipynb #cd000009
 def next_line(diagnosis: Diagnosis, args: argparse.Namespace) -> str:
     "What to type next: the training that is suggested, or a diagnosis of the column that stands first."
     if args.attribute or not diagnosis.candidates:

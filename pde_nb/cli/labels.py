@@ -196,7 +196,8 @@ def sample(args: argparse.Namespace):
     seen = represent(
         of.data, args.model, weights=args.weights, inputs=options, device=args.device or "cpu", progress=True
     )
-    y, codes, split = of.data.y, of.codes, of.data.split
+    y, split = of.data.y, of.data.split
+    codes = of.codes
     names = GuessNames(args.attribute, of.data.classes, tuple(of.values.tolist()))
     guess, note = guess_so_far(seen.x, y, codes, split, len(of.values), names)
     probability = None if guess is None else guess.probability

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['PARTS', 'DRAWS', 'MOST_LABELLED', 'STEEPEST', 'TYPICAL', 'MORE', 'CurvePoint', 'part_of', 'learning_curve',
-           'fitted_power', 'error_with', 'WorthStep', 'LabelsWorth', 'half_width', 'what_more_labels_buy',
-           'expected_smallest', 'worth_table', 'advice']
+           'fitted_power', 'WorthStep', 'LabelsWorth', 'half_width', 'what_more_labels_buy', 'expected_smallest',
+           'worth_table', 'advice']
 
 # %% ../../nbs/07_grouping/11_worth.ipynb #wo000004
 from dataclasses import dataclass
@@ -20,16 +20,16 @@ from .probe import ProbeFigures, fit_probe
 
 # %% ../../nbs/07_grouping/11_worth.ipynb #wo000007
 PARTS = (0.25, 0.5)  # of the labelled rows; the whole is there already
-DRAWS = 3  # random parts of each size
+DRAWS = 4  # random parts of each size
 MOST_LABELLED = 2000  # more do not teach the curve anything
 
 
 @dataclass(frozen=True)
 class CurvePoint:
-    "How often a probe of so many labelled rows is wrong, on rows that it has not seen."
+    "The loss of a probe of so many labelled rows, on rows that it has not seen."
 
     n: float  # labelled rows, mean over the draws
-    error: float  # in [0, 1]
+    loss: float  # mean negative log likelihood, in nats
 
 
 def part_of(a: Int[np.ndarray, " m"], share: float, rng: np.random.Generator) -> Int[np.ndarray, " k"]:
@@ -48,37 +48,35 @@ def learning_curve(
     whole: ProbeFigures,  # of all of them
     seed: int = 0,
 ) -> tuple[CurvePoint, ...]:
-    "The errors of probes on parts of the labelled rows, and on all."
+    "The losses of probes of parts of the labelled rows, and of all."
     rng = np.random.default_rng([seed, 11])
     points = []
     for share in PARTS:
         found = []
         for _ in range(DRAWS):
             rows = part_of(a, share, rng)
-            figures = fit_probe(x[rows], y[rows], a[rows], int(y.max()) + 1, seed).figures
-            found.append((len(rows), 1 - figures.accuracy))
-        points.append(CurvePoint(*map(float, np.mean(found, 0))))
-    return (*points, CurvePoint(float(whole.n), 1 - whole.accuracy))
+            rest = np.setdiff1d(np.arange(len(a)), rows)
+            if len(rest) < FEWEST:
+                continue
+            probe = fit_probe(x[rows], y[rows], a[rows], int(y.max()) + 1, seed)
+            p = probe.probability(x[rest], y[rest])[np.arange(len(rest)), a[rest]]
+            found.append((len(rows), float(-np.log(np.maximum(p, 1e-12)).mean())))
+        if found:
+            points.append(CurvePoint(*map(float, np.mean(found, 0))))
+    return (*points, CurvePoint(float(whole.n), whole.loss))
 
 # %% ../../nbs/07_grouping/11_worth.ipynb #wo000009
 STEEPEST = 1.0
 
 
 def fitted_power(points: tuple[CurvePoint, ...]) -> float:
-    "The exponent b of the power law through the errors, in [0, 1]; 0 where they do not fall."
+    "The exponent b of the power law through the losses, in [0, 1]; 0 where they do not fall."
     n = np.array([p.n for p in points])
-    error = np.array([max(p.error, 0.5 / p.n) for p in points])
+    loss = np.array([max(p.loss, 1e-6) for p in points])
     if len(np.unique(n)) < 2:
         return 0.0
-    weight = np.sqrt(n * error)
-    slope = np.polyfit(np.log(n), np.log(error), 1, w=weight)[0]
+    slope = np.polyfit(np.log(n), np.log(loss), 1, w=np.sqrt(n))[0]
     return float(np.clip(-slope, 0, STEEPEST))
-
-
-def error_with(points: tuple[CurvePoint, ...], power: float, n: float) -> float:
-    "The error that the power law expects with n labelled rows, through the last point."
-    last = points[-1]
-    return last.error * (n / last.n) ** -power
 
 # %% ../../nbs/07_grouping/11_worth.ipynb #wo000012
 TYPICAL = 0.8  # accuracy for which the width of an interval is stated
@@ -101,7 +99,7 @@ class LabelsWorth:
 
     labelled: int  # rows of training and validation
     points: tuple[CurvePoint, ...]
-    power: float  # of the error, in [0, 1]
+    power: float  # of the loss, in [0, 1]
     smallest_name: str
     steps: tuple[WorthStep, ...]  # the first with no more labels
 
@@ -145,7 +143,7 @@ def what_more_labels_buy(
     name = f"{guess.names.class_name(c)}, {guess.names.value_name(v)}"
     steps = []
     for k in (0, *more):
-        accuracy = 1 - error_with(points, power, len(teach) + k)
+        accuracy = 1 - (1 - guess.figures.accuracy) * ((len(teach) + k) / len(teach)) ** -power
         smallest = expected_smallest(cells, split, codes, k)
         steps.append(WorthStep(k, accuracy, smallest, half_width(smallest)))
     return LabelsWorth(len(teach), points, power, name, tuple(steps))
@@ -165,7 +163,11 @@ def worth_table(worth: LabelsWorth) -> Table:
     for step in worth.steps:
         labels = f"{worth.labelled:,}" if not step.more else f"+{step.more:,}"
         within = "–" if step.within != step.within else f"± {100 * step.within:.0f} points"
-        rows.append((labels, percent(step.accuracy), f"{step.smallest:.0f}", within))
+        right = percent(step.accuracy)
+        if not step.more:
+            low, high = wilson_interval(step.accuracy * worth.labelled, worth.labelled)
+            right += f" ± {100 * float(high - low) / 2:.0f}"
+        rows.append((labels, right, f"{step.smallest:.0f}", within))
     head = ("labels", "probe right", f"rows of {worth.smallest_name} in val", "its accuracy known to")
     caption = "what more labels would buy: an estimate, on the hopeful side"
     return Table(head, tuple(rows), align="lrrr", caption=caption)
