@@ -7,6 +7,10 @@ Starting without a label, 50 validation rows are labelled in each round, at rand
 `pde_nb.grouping.sampling` says. `probe` says after each round what the probe of the groups is worth;
 `train` trains PDE on the predicted groups of 100 and of 300 labels. A line of JSON for each result is
 added to OUT.
+
+    python tools/labelling.py seal --out labelling.jsonl
+
+writes these lines as `results/labelling.json`, with a seal.
 """
 
 import argparse
@@ -18,6 +22,7 @@ import numpy as np
 from evidence import TASKS, open_task
 
 import pde_nb.grouping.predicted as predicted
+from pde_nb.core.seals import write_sealed
 from pde_nb.grouping.guess import guess_attribute
 from pde_nb.grouping.representation import represent
 from pde_nb.grouping.sampling import choose_rows
@@ -128,12 +133,18 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=("probe", "train"))
-    parser.add_argument("--root", type=Path, required=True, help="where the prepared data is")
-    parser.add_argument("--task", choices=RATES, required=True)
+    parser.add_argument("what", choices=("probe", "train", "seal"))
+    parser.add_argument("--root", type=Path, help="where the prepared data is")
+    parser.add_argument("--task", choices=RATES)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--out", type=Path, required=True)
     args = parser.parse_args()
+    if args.what == "seal":
+        lines = args.out.read_text(encoding="utf-8").splitlines()
+        write_sealed(Path("results/labelling.json"), dict(rows=[json.loads(line) for line in lines]))
+        return
+    if args.root is None or args.task is None:
+        parser.error(f"{args.what} needs --root and --task")
     with open(args.out, "a", encoding="utf-8") as f:
 
         def add(**row):
