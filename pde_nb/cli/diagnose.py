@@ -8,6 +8,7 @@ __all__ = ['pde_diagnose']
 # %% ../../nbs/12_cli/05_diagnose.ipynb #6bbc4d43
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from ..analysis.association import MAX_VALUES
 from ..analysis.diagnosis import Diagnosis, diagnose, without_attribute
 from ..analysis.diagnosis_picture import fig_diagnosis
+from ..analysis.verdict import FEW, validation_power
 from pde_nb.cli.opening import (
     DAMAGE,
     OPENED,
@@ -24,6 +26,7 @@ from pde_nb.cli.opening import (
     refuse_unused,
     with_kinds,
 )
+from .partly import ENOUGH, PartlyLabelled, examine_labels, labelled_data, seen_of
 from .shell import SCREEN, guarded, write_json_to
 from ..console.commands import diagnose_parser
 from ..console.screen import command_line, say_next
@@ -137,9 +140,18 @@ def _diagnose(args):
     inputs = {k: v for k, v in dict(size=args.size, cache=args.cache).items() if v is not None}
     if inputs and not args.model:
         raise ValueError(f"--{next(iter(inputs))} is for the network of --model; name one, or leave it out.")
+    embeddings = _read_embeddings(args.embeddings)
+    labels = []
+    examined = data
+    if data.partial:
+        seen = seen_of(data, embeddings, args.model, args.weights, inputs, args.seed)
+        labels = examine_labels(data, seen.x, seen.what, args.seed)
+        examined = labelled_data(data)
+    if examined is None:
+        return _too_few(labels, args)
     diagnosis = diagnose(
-        data,
-        _read_embeddings(args.embeddings),
+        examined,
+        embeddings,
         max_examples=args.max_examples,
         model=args.model,
         weights=args.weights,
@@ -148,16 +160,52 @@ def _diagnose(args):
         columns=columns,
         command=train_command(args),
     )
+    if labels:
+        diagnosis = of_labelled_rows(diagnosis, data)
+    _show(diagnosis, labels, args)
+
+# %% ../../nbs/12_cli/05_diagnose.ipynb #cd000007
+def of_labelled_rows(diagnosis: Diagnosis, data: Data) -> Diagnosis:
+    "The diagnosis of labelled rows, with what the validation of the whole data can show."
+    note = (
+        f"these tests saw the {diagnosis.n_train:,} labelled rows of training and validation alone; where "
+        "rows were chosen for labelling, their counts are not those of the data"
+    )
+    return replace(diagnosis, validation=validation_power(data), notes=(*diagnosis.notes, note))
+
+
+def _show(diagnosis: Diagnosis, labels: list, args):
+    "Print and write what was found."
     if args.json != SCREEN:
-        print(diagnosis)
+        print(*(of.text() for of in labels), diagnosis, sep="\n")
     if args.json:
-        write_json_to(diagnosis.to_dict(), args.json)
+        more = dict(labels=[of.to_dict() for of in labels]) if labels else {}
+        write_json_to(diagnosis.to_dict() | more, args.json)
     if args.figure:
         write_whole(args.figure, lambda file: fig_diagnosis(diagnosis).savefig(file, dpi=150))
         print(f"written to {args.figure}", file=sys.stderr)
-    say_next(next_line(diagnosis, args))
+    more = [sample_command(of, args) for of in labels if of.guess is None or of.smallest < FEW]
+    say_next(*more, next_line(diagnosis, args))
+
+# %% ../../nbs/12_cli/05_diagnose.ipynb #cd000008
+def _too_few(labels: list, args):
+    "Say what there is where too few rows are labelled for a diagnosis."
+    few = f"too few labelled rows for a diagnosis: it needs {ENOUGH} of each class and of each value"
+    if args.json != SCREEN:
+        print(*(of.text() for of in labels), few, sep="\n")
+    if args.json:
+        write_json_to(dict(verdict=None, labels=[of.to_dict() for of in labels], note=few), args.json)
+    if args.figure:
+        print(f"{args.figure} was not drawn: there is no diagnosis", file=sys.stderr)
+    say_next(*(sample_command(of, args) for of in labels))
 
 
+def sample_command(of: PartlyLabelled, args: argparse.Namespace) -> str:
+    "The `pde data sample` that says which rows to label next."
+    opened = vars(args) | dict(attribute=of.name, attribute_known=None)
+    return command_line("data", "sample", *data_words(opened), "--out", "to_label.csv")
+
+# %% ../../nbs/12_cli/05_diagnose.ipynb #cd000009
 def next_line(diagnosis: Diagnosis, args: argparse.Namespace) -> str:
     "What to type next: the training that is suggested, or a diagnosis of the column that stands first."
     if args.attribute or not diagnosis.candidates:

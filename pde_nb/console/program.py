@@ -15,8 +15,10 @@ from pde_nb.console.commands import (
     data_parser,
     diagnose_parser,
     eval_parser,
+    fill_parser,
     predict_parser,
     report_parser,
+    sample_parser,
     train_parser,
 )
 from pde_nb.console.paper_commands import (
@@ -54,7 +56,7 @@ COMMANDS = (
     Command("eval", "evaluate", eval_parser, "judge a finished run again, or on other data"),
     Command("report", "report", report_parser, "one page of a run, or of several"),
     Command("compare", "compare", compare_parser, "methods on one data set, tuned alike, paired by seed"),
-    Command("data", "data", data_parser, "an example, and published data sets checked and fetched"),
+    Command("data", "data", data_parser, "an example, published data sets, and sheets for labelling by hand"),
     Command("reproduce", "reproduce", reproduce_parser, "a table or figure of the paper, rerun"),
     Command("synthetic", "theory", synthetic_parser, "the paper's synthetic experiments"),
     Command("theory", "theory", theory_parser, "every claim of the paper, checked"),
@@ -70,6 +72,8 @@ def parser_of(
     argv: list[str],  # what follows the command
 ) -> CommandParser:
     "The parser of a command, for a line."
+    if word == "data" and argv[:1] in (["sample"], ["fill"]):
+        return sample_parser() if argv[0] == "sample" else fill_parser()
     if word != "train":
         return WORDS[word].parser()
     asked = asked_method(argv)
