@@ -253,7 +253,7 @@ def fill(args: argparse.Namespace):
     words = ["--data", args.out, "--label", "COLUMN", "--attribute", sheet.attribute]
     if Path(args.data).is_dir():
         words += ["--image", "COLUMN", "--root", args.data]
-    say_next(command_line("diagnose", *words), command_line("train", *words))
+    say_next(command_line("diagnose", *words), command_line("train", *words, "--groups", "chosen"))
 
 
 def check_ending(out, path: Path):

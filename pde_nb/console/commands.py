@@ -17,6 +17,7 @@ from pde_nb.console.options import (
     column_names,
     column_options,
     data_options,
+    group_options,
     method_names,
     method_word,
     model_options,
@@ -49,6 +50,7 @@ def train_parser(
     data = parser.section("data")
     data_options(data, brief=True)
     rare_data_options(data)
+    group_options(data)
     method_options(parser.section("method"))
     run_options(parser.section("run"))
     setting_options(parser, method)
@@ -242,6 +244,7 @@ def compare_parser() -> CommandParser:
     data = parser.section("data")
     data_options(data, brief=True)
     rare_data_options(data)
+    group_options(data)
     comparison_options(parser.section("what is compared"))
     training_options(parser, "settings, the same for all methods")
     model_options(parser.section("network and device"))

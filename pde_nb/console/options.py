@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['DATA', 'WEIGHTS', 'DEVICE', 'CACHE', 'OFTEN', 'SELDOM', 'EVERY_VIEW', 'data_options', 'column_options',
-           'rare_data_options', 'moved_data_options', 'column_names', 'model_options', 'asked_inputs', 'asked_weights',
-           'method_names', 'method_word', 'setting_options', 'training_options', 'asked_settings']
+           'rare_data_options', 'moved_data_options', 'column_names', 'group_options', 'model_options', 'asked_inputs',
+           'asked_weights', 'method_names', 'method_word', 'setting_options', 'training_options', 'asked_settings']
 
 # %% ../../nbs/11_console/04_options.ipynb #f1b5196f
 import argparse
@@ -78,8 +78,6 @@ def rare_data_options(section: Section):
     add = section.add
     train_by = "attributes that divide the training set into groups; default all"
     add("--train-by", rare=True, nargs="+", metavar="COLUMN", help=train_by).completer = column_names
-    missing = "rows without a group: auto (default) predicts them from those that have one; given leaves them"
-    add("--groups", default="auto", choices=keys_of("training.grouped", "GROUPS"), help=missing)
     noise = "rows of waterbirds that are known to be mislabelled: keep (default), drop or flip them"
     add("--known-noise", rare=True, choices=constant("sources.published", "NOISE"), help=noise)
     terms = "judge civilcomments also by each class as a whole, as its authors' code does"
@@ -104,6 +102,15 @@ def column_names(prefix, parsed_args, **kwargs) -> list[str]:
             return next(csv.reader(lines, delimiter="\t" if file.endswith(".tsv") else ","), [])
     except (OSError, UnicodeDecodeError):
         return []
+
+
+def group_options(section: Section):
+    "The option that says where groups are from that are missing."
+    text = (
+        "rows without a group: auto (default) predicts them from those that have one; chosen too, where those "
+        "were picked, not drawn at random; infer needs no attribute; given leaves them"
+    )
+    section.add("--groups", default="auto", choices=keys_of("training.grouped", "GROUPS"), help=text)
 
 # %% ../../nbs/11_console/04_options.ipynb #cb93b2f7
 WEIGHTS = "to start from: pretrained (default), a .safetensors or .pth file, or none"

@@ -274,6 +274,7 @@ def guess_attribute(
     n_values: int | None = None,  # None: as many as the codes have
     names: GuessNames | None = None,
     seed: int = 0,
+    chosen: bool = False,  # whether rows were chosen for labelling, and not drawn at random
 ) -> AttributeGuess:
     """The attribute of every row, from the labelled rows of training and validation.
 
@@ -293,7 +294,7 @@ def guess_attribute(
     probe = fit_probe(x[teach], y[teach], codes[teach], int(y.max()) + 1, seed)
     probe = refine_probe(probe, x[teach], y[teach], codes[teach], blank_rows(x, y, codes, split), seed)
     check_better(probe.figures, names)
-    probability = correct_splits(probe, x, y, codes, split)
+    probability = correct_splits(probe, x, y, codes, split, chosen)
     return make_guess(probe, probability, y, codes, split, names, tuple(notes), start)
 
 # %% ../../nbs/07_grouping/04_guess.ipynb #gg400020
@@ -303,19 +304,33 @@ def blank_rows(x, y, codes, split) -> BlankRows:
     return BlankRows(x[blank], y[blank], split[blank])
 
 
-def correct_splits(probe: Probe, x, y, codes, split) -> Float[np.ndarray, "n values"]:
+def correct_splits(probe: Probe, x, y, codes, split, chosen: bool) -> Float[np.ndarray, "n values"]:
     "Probabilities of all rows, the shares found for each class of each split; one-hot where labelled."
     probability = probe.probability(x, y)
     n_values = probability.shape[1]
+    implied = shares_of_chosen(probability, y, codes, split) if chosen else probe.implied
     for s in np.unique(split):
         for c in np.unique(y[split == s]):
             cell = (split == s) & (y == c)
             blank = cell & (codes < 0)
-            known = np.bincount(codes[cell & (codes >= 0)], minlength=n_values) if s in TEACHING else None
-            probability[blank] = estimate_shares(probability[blank], probe.implied[c], known).probability
+            counted = s in TEACHING and not chosen
+            known = np.bincount(codes[cell & (codes >= 0)], minlength=n_values) if counted else None
+            probability[blank] = estimate_shares(probability[blank], implied[c], known).probability
     labelled = codes >= 0
     probability[labelled] = np.eye(n_values)[codes[labelled]]
     return probability
+
+
+def shares_of_chosen(p, y, codes, split) -> Float[np.ndarray, "classes values"]:
+    "The shares that a probe takes for granted whose rows were chosen: those of the splits they are from."
+    teach = (codes >= 0) & np.isin(split, TEACHING)
+    shares = np.empty((int(y.max()) + 1, p.shape[1]))
+    for c in range(len(shares)):
+        labelled = [(teach & (split == s) & (y == c)).sum() for s in TEACHING]
+        parts = [p[(split == s) & (y == c)].sum(0) for s in TEACHING]
+        parts = [n * part / part.sum() for n, part in zip(labelled, parts) if n]
+        shares[c] = np.maximum(sum(parts) / max(sum(labelled), 1), 1e-9)
+    return shares
 
 
 def make_guess(probe: Probe, probability, y, codes, split, names, notes, start) -> AttributeGuess:

@@ -45,6 +45,7 @@ def guess_all(
     data: Data,
     seen: Representation,
     seed: int = 0,
+    chosen: bool = False,  # whether rows were chosen for labelling, and not drawn at random
 ) -> dict[str, AttributeGuess]:
     """A guess of every attribute with blanks that divides the training set, by name.
 
@@ -56,7 +57,7 @@ def guess_all(
         if (codes >= 0).all():
             continue
         names = GuessNames(name, data.classes, tuple(values.tolist()))
-        found[name] = guess_attribute(seen.x, data.y, codes, data.split, len(values), names, seed)
+        found[name] = guess_attribute(seen.x, data.y, codes, data.split, len(values), names, seed, chosen)
     return found
 
 # %% ../../nbs/07_grouping/05_predicted.ipynb #pg000012
@@ -113,13 +114,14 @@ def predict_groups(
     *,
     most_wrong: float = MOST_WRONG,  # expected share of wrong rows in a balanced set, in [0, 1]
     seed: int = 0,
+    chosen: bool = False,  # whether rows were chosen for labelling, and not drawn at random
 ) -> Data:
     """The data with groups for all rows; what was labelled by hand keeps its label.
 
     Raises `ValueError` for data without blanks, and where the labelled rows do not teach the attribute."""
     if not data.partial:
         raise ValueError("every training and validation row has its group: there is nothing to predict.")
-    guesses = guess_all(data, seen, seed)
+    guesses = guess_all(data, seen, seed, chosen)
     groups, certainty = joined(data, guesses)
     trusted = np.zeros(len(data), bool)
     judged = {}
@@ -130,7 +132,7 @@ def predict_groups(
             judged[name] = judged_by(groups.part(rows), data.labelled[rows])
     if judged.get("test") == "predicted" and data.labelled[data.split == 2].any():
         judged["test"] = "some"
-    record = dict(how="probe", seen=seen.what, most_wrong=most_wrong, seconds=seen.seconds)
+    record = dict(how="probe", seen=seen.what, most_wrong=most_wrong, chosen=chosen, seconds=seen.seconds)
     record["attributes"] = {name: guess.record() for name, guess in guesses.items()}
     columns = complete_columns(data, groups)
     guess = Guess("probe", data.labelled, certainty, columns, judged, record)

@@ -77,9 +77,19 @@ def word_counts(batch: dict) -> Float[np.ndarray, "b 1024"]:
 
 
 def small_pixels(batch: torch.Tensor) -> Float[np.ndarray, "b d"]:
-    "The pictures averaged down, one after the other channel."
-    small = pooled(batch.cpu().numpy(), PICTURE_SIDE)
-    return small.reshape(len(small), -1)
+    "The pictures averaged down, one after the other channel, and what each shows as a whole."
+    pictures = batch.cpu().numpy()
+    small = pooled(pictures, PICTURE_SIDE)
+    return np.concatenate([small.reshape(len(small), -1), overall(pictures)], 1)
+
+
+def overall(pictures: Float[np.ndarray, "n C H W"]) -> Float[np.ndarray, "n k"]:
+    "Mean and spread of each channel, and the share of each in the colour where the picture is brightest."
+    mean, spread = pictures.mean((2, 3)), pictures.std((2, 3))
+    light = pictures - pictures.min((1, 2, 3), keepdims=True)
+    weight = light.sum(1, keepdims=True)
+    colour = (light * weight).sum((2, 3))
+    return np.concatenate([mean, spread, colour / np.maximum(colour.sum(1, keepdims=True), 1e-12)], 1)
 
 
 def numbers(batch: torch.Tensor) -> Float[np.ndarray, "b d"]:
@@ -162,7 +172,7 @@ def small_view(source: Source) -> View:
         what = f"the tokens of each text, counted in {BUCKETS:,} buckets (as log(1 + count))"
         return View(source, word_counts, what, standardise=False)
     h, w = pooled(np.zeros((1, *source.shape), np.float32), PICTURE_SIDE).shape[2:]
-    return View(source, small_pixels, f"the pictures, averaged down to {h} × {w} pixels")
+    return View(source, small_pixels, f"the pictures, averaged down to {h} × {w} pixels, and their colours")
 
 # %% ../../nbs/07_grouping/01_representation.ipynb #gr010018
 def network_view(data: Data, model, weights, options: dict, seed: int, device, progress: bool) -> View:

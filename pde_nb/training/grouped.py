@@ -26,12 +26,13 @@ from .spec import chosen_inputs, chosen_model, chosen_preset, preset_of_schedule
 GROUPS = {
     "auto": "predicted where an attribute is blank, else as they are",
     "given": "as they are",
+    "chosen": "predicted, from rows that were chosen for labelling and not drawn at random",
     "infer": "inferred without any attribute label; refused where nothing is found",
     "xrm": "inferred by twins that flip labels",
     "spare": "inferred by clusters of what an early model says",
     "eiil": "inferred by where an early model is sure and wrong",
 }
-INFERRED = tuple(GROUPS)[2:]
+INFERRED = tuple(GROUPS)[3:]
 
 
 def with_groups(
@@ -55,7 +56,9 @@ def with_groups(
     if groups not in GROUPS:
         words = ", ".join(map(repr, GROUPS))
         raise ValueError(f"groups={groups!r}{did_you_mean(str(groups), GROUPS)}; use one of {words}.")
-    if groups == "given" or (groups == "auto" and not data.partial) or data.guess is not None:
+    if groups == "given" or data.guess is not None:
+        return data
+    if groups in ("auto", "chosen") and not data.partial:
         return data
     asked = asked_for(data, groups, model, method, preset, schedule, weights, inputs, most_wrong)
     kept = read_groups(out, data, asked) if out is not None else None
@@ -65,7 +68,8 @@ def with_groups(
     seen = represent(data, weights=weights, device=device or "cpu", progress=bar, **network)
     if groups in INFERRED:
         return remembered(unlabelled_groups(data, seen, groups), asked)
-    return remembered(predict_groups(data, seen, most_wrong=most_wrong), asked)
+    found = predict_groups(data, seen, most_wrong=most_wrong, chosen=groups == "chosen")
+    return remembered(found, asked)
 
 # %% ../../nbs/08_training/11_grouped.ipynb #gd000008
 def network_of(data: Data, model, method, preset, schedule, inputs) -> dict:
