@@ -107,8 +107,8 @@ def column_names(prefix, parsed_args, **kwargs) -> list[str]:
 def group_options(section: Section):
     "The option that says where groups are from that are missing."
     text = (
-        "rows without a group: auto (default) predicts them from those that have one; chosen too, where those "
-        "were picked, not drawn at random; infer needs no attribute; given leaves them"
+        "rows without a group: auto (default) predicts them from those that have one; chosen too, where "
+        "those were picked, not drawn at random; infer needs no attribute; given leaves them"
     )
     section.add("--groups", default="auto", choices=keys_of("training.grouped", "GROUPS"), help=text)
 
