@@ -32,11 +32,12 @@ from pde_nb.report.blocks import (
     Tile,
     interval,
 )
+from .origin_section import origin_section
 from .predictions_section import predictions_section
 from .runs import ROWS, group_order, group_styles, run_links, settings_text
 from .training_section import entry_section, training_section
 from ..training.folder import flat
-from ..training.record import RunRecord
+from ..training.record import RunRecord, rung_text, shown_figures, two_kinds
 
 # %% ../../nbs/10_report/09_run_page.ipynb #24bc821d
 def run_headline(record: RunRecord, split: str) -> list:
@@ -84,6 +85,8 @@ def epoch_tile(record: RunRecord) -> Tile:
     note = f"after {record.cost.passes_to_best:.2f} passes over the training data"
     if record.first:
         note += ", those of the first stage included"
+    if "val" in record.splits:
+        note += f"; chosen by the worst of {rung_text(record, 'val')}"
     return Tile("chosen epoch", f"{record.best_epoch} of {len(record.curve)}", note)
 
 # %% ../../nbs/10_report/09_run_page.ipynb #5c3289a7
@@ -91,6 +94,8 @@ def group_section(record: RunRecord, split: str) -> list:
     "Every group, with the split that is asked for first; the worst first where there are many."
     splits = ordered_splits(record, split)
     styles = group_styles(record.counts(split))
+    if two_kinds(record):
+        return [Section("Groups"), *(group_listing(record, s, styles) for s in splits)]
     figures = {s: record.figures(s) for s in splits}
     order = group_order(record.counts(split).accuracy)
     rows = []
@@ -114,6 +119,14 @@ def group_section(record: RunRecord, split: str) -> list:
         Section("Groups"),
         Listing("groups", Table(head, rows[:ROWS], caption=caption), Table(head, rows)),
     ]
+
+
+def group_listing(record: RunRecord, split: str, styles: dict) -> Listing:
+    "The groups of one split, where each split has groups of its own kind."
+    rows = [(Mark(styles[g.name], g.name), *group_cells(g)) for g in shown_figures(record, split).groups]
+    head = ("group", f"{split}, %", f"{split}, right")
+    caption = f"{rung_text(record, split)}; accuracy with Wilson's 95 % interval."
+    return Listing(f"groups_{split}", Table(head, rows[:ROWS], caption=caption), Table(head, rows))
 
 
 def ordered_splits(record: RunRecord, first: str) -> list[str]:
@@ -339,6 +352,7 @@ def run_page(
     attention: list = (),  # blocks on what the model looks at
     found: PredictionFigures | None = None,  # what follows from its predictions
     place=None,  # folder of the page, from which it leads to the files of the run
+    examples: list = (),  # blocks with rows of inferred groups
 ) -> Document:
     "The page of one run. Raises `ValueError` for a split that was not evaluated."
     figures, config = record.figures(split), record.config
@@ -352,6 +366,7 @@ def run_page(
         *file_links(record, place),
         *group_section(record, split),
         *average_section(record, split),
+        *origin_section(record, examples),
         *predictions_section(found),
         *mistake_section(mistakes),
         *attention,
