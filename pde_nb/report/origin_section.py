@@ -83,7 +83,7 @@ def probe_text(name: str, of: dict, seen: str) -> str:
     text = (
         f"Where {name} is blank, a probe predicted it from {seen}, taught by {figures['n']:,} labelled rows "
         "of training and validation. On labelled rows that it had not seen it is right in "
-        f"{percent(figures['accuracy'])}; always naming the commonest value of the class would be in "
+        f"{percent(figures['accuracy'])}; always naming the commonest value of the class would be right in "
         f"{percent(figures['chance'])}."
     )
     if of["helped"]:

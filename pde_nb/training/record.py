@@ -24,7 +24,7 @@ from ..core.seals import COPY_AGAIN
 from ..core.tables import Table, rearm
 from ..methods.registry import method_title
 from ..sources.blanks import KeptGuess
-from ..sources.preparation import read_preparation
+from ..sources.preparation import PREPARATION
 from pde_nb.training.folder import (
     PARTS,
     completion,
@@ -87,7 +87,7 @@ class RunRecord:
     opened: dict | None = None  # how the data was opened
     entered: Entered | None = None  # where the method has a ledger
     kept: KeptGuess | None = None  # where groups were not all labelled by hand
-    variables: tuple[str, ...] = ()  # label and attributes that make the groups; () where that is not known
+    variables: tuple[str, ...] = ()  # what groups are made of, the label first; () where that is not known
 
     @property
     def splits(self) -> list[str]:
@@ -248,7 +248,7 @@ def conclude(
         name=f"{config['method']['name']}, seed {config['seed']}",
         entered=entered_of(run),
         kept=kept_of(run),
-        variables=run.data.train_groups.variables,
+        variables=() if overlap else run.data.eval_groups.variables,
     )
 
 
@@ -390,8 +390,8 @@ def beside(folder: Path, files) -> dict:
     if "ledger.csv" in files:
         found["entered"] = read_ledger(run_file(folder, "ledger.csv"))
     if "preparation.json" in files:
-        run_file(folder, "preparation.json")
-        found["variables"] = tuple(read_preparation(folder).group_by)
+        preparation = read_checked(run_file(folder, "preparation.json"), PREPARATION, COPY_AGAIN)
+        found["variables"] = tuple(preparation["group_by"])
     return found
 
 
