@@ -38,11 +38,11 @@ def data_options(
     add("--data", needed=needed, metavar="WHAT", help=DATA)
     add("--label", metavar="COLUMN", help="what is to be predicted").completer = column_names
     attribute = add(
-        "--attribute", nargs="+", metavar="COLUMN", help="what may be spurious; cells may be blank"
+        "--attribute", nargs="+", metavar="COLUMN", help="what may be spurious; blank where not known"
     )
     attribute.completer = column_names
     some = (
-        "hide the attribute but on these rows: train, val, 300, val:300, none; to see what labels are worth"
+        "hide the attribute but on these rows, to see what labels are worth: train, val, 300, val:300, none"
     )
     add("--attribute-known", rare=True, metavar="ROWS", help=some)
     split = "holds train, val and test; default 'split', else a split is made"
@@ -78,7 +78,10 @@ def rare_data_options(section: Section):
     add = section.add
     train_by = "attributes that divide the training set into groups; default all"
     add("--train-by", rare=True, nargs="+", metavar="COLUMN", help=train_by).completer = column_names
-    missing = "rows without a group: auto (default) predicts them from those that have one; given leaves them"
+    missing = (
+        "where the attribute is blank: auto (default) predicts it from the labelled rows; infer, or a way, "
+        "needs no label; given leaves blanks"
+    )
     add("--groups", default="auto", choices=keys_of("training.grouped", "GROUPS"), help=missing)
     noise = "rows of waterbirds that are known to be mislabelled: keep (default), drop or flip them"
     add("--known-noise", rare=True, choices=constant("sources.published", "NOISE"), help=noise)
