@@ -9,6 +9,8 @@ __all__ = ['command_text', 'seconds_text', 'cost_text', 'run_page', 'file_links'
 import shlex
 from pathlib import Path
 
+import numpy as np
+
 from ..algorithm.metrics import Figures, GroupCounts, GroupFigures
 from ..analysis.mistakes import Mistake, Mistakes, WrongRow
 from ..analysis.predictions import PredictionFigures
@@ -95,7 +97,7 @@ def group_section(record: RunRecord, split: str) -> list:
     splits = ordered_splits(record, split)
     styles = group_styles(record.counts(split))
     if two_kinds(record):
-        return [Section("Groups"), *(group_listing(record, s, styles) for s in splits)]
+        return [Section("Groups"), *(group_listing(record, s) for s in splits)]
     figures = {s: record.figures(s) for s in splits}
     order = group_order(record.counts(split).accuracy)
     rows = []
@@ -120,12 +122,17 @@ def group_section(record: RunRecord, split: str) -> list:
         Listing("groups", Table(head, rows[:ROWS], caption=caption), Table(head, rows)),
     ]
 
-
-def group_listing(record: RunRecord, split: str, styles: dict) -> Listing:
+# %% ../../nbs/10_report/09_run_page.ipynb #rp000004
+def group_listing(record: RunRecord, split: str) -> Listing:
     "The groups of one split, where each split has groups of its own kind."
-    rows = [(Mark(styles[g.name], g.name), *group_cells(g)) for g in shown_figures(record, split).groups]
+    groups = shown_figures(record, split).groups
+    styles = group_styles(record.counts(split))
+    order = group_order(np.array([group.accuracy for group in groups]))
+    rows = [(Mark(styles[groups[i].name], groups[i].name), *group_cells(groups[i])) for i in order]
     head = ("group", f"{split}, %", f"{split}, right")
-    caption = f"{rung_text(record, split)}; accuracy with Wilson's 95 % interval."
+    caption = f"{rung_text(record, split)}. Accuracy with Wilson's 95 % interval."
+    if len(rows) > ROWS:
+        caption += f" The {ROWS} worst of {len(rows)} groups."
     return Listing(f"groups_{split}", Table(head, rows[:ROWS], caption=caption), Table(head, rows))
 
 
