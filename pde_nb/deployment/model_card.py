@@ -256,12 +256,12 @@ UNSURE = "predicted", "inferred"  # rungs of the ladder below true groups
 
 def probe_limits(record: RunRecord) -> list[str]:
     "How far predicted groups can be trusted."
-    labelled, n = record.kept.labelled(0)
     said = []
     for name, of in record.kept.guess.record["attributes"].items():
+        labelled = sum(g["labelled"] for g in of["groups"] if g["split"] == "train")
         right = percent(of["figures"]["accuracy"])
         said.append(
-            f"{escape_markdown(name)} was labelled by hand in {labelled:,} of {n:,} training examples; for "
+            f"{escape_markdown(name)} was labelled by hand in {labelled:,} of {record.n_train:,} training examples; for "
             f"the others it was predicted from the inputs, rightly in {right} of labelled examples that were "
             "left out. So some examples counted for a wrong group."
         )

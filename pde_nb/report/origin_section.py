@@ -139,7 +139,7 @@ def trusted_text(kept: KeptGuess) -> str:
     groups = kept.training
     n, most = int(groups.trusted_counts.sum()), kept.guess.record["most_wrong"]
     return (
-        f"A balanced set draws from {n:,} of {len(groups):,} training rows: of each group the surest, as "
+        f"A balanced set may draw from {n:,} of {len(groups):,} training rows: of each group the surest, as "
         f"long as at most {percent(most, 0)} of them are probably wrong."
     )
 

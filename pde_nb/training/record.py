@@ -187,8 +187,8 @@ def rung_text(record: RunRecord, split: str) -> str:
         inferred=f"{n} inferred groups of {rows}",
         classes=f"{n} classes of {rows}",
     )
-    if judged_in(record, split) == "labelled" and member < counts.n:
-        return texts["some"]
+    if judged_in(record, split) == "labelled" and member != counts.n:
+        return f"{n} true groups among {rows}"  # they overlap, or some rows are in none
     return texts[judged_in(record, split)]
 
 # %% ../../nbs/08_training/09_record.ipynb #rg000003
