@@ -261,9 +261,9 @@ def probe_limits(record: RunRecord) -> list[str]:
         labelled = sum(g["labelled"] for g in of["groups"] if g["split"] == "train")
         right = percent(of["figures"]["accuracy"])
         said.append(
-            f"{escape_markdown(name)} was labelled by hand in {labelled:,} of {record.n_train:,} training examples; for "
-            f"the others it was predicted from the inputs, rightly in {right} of labelled examples that were "
-            "left out. So some examples counted for a wrong group."
+            f"{escape_markdown(name)} was labelled by hand in {labelled:,} of {record.n_train:,} training "
+            f"examples; for the others it was predicted from the inputs, rightly in {right} of labelled "
+            "examples that were left out. So some examples counted for a wrong group."
         )
     return said
 
