@@ -24,7 +24,7 @@ from ..deployment.other_data import judge, keep_judgement
 from ..sources.preparation import Preparation
 from ..training.fit import evaluate_run
 from ..training.portable import load
-from ..training.record import RunRecord
+from ..training.record import RunRecord, shown_figures, split_heading
 
 # %% ../../nbs/12_cli/04_evaluate.ipynb #7e135b15
 def _eval(args):
@@ -41,8 +41,10 @@ def _eval(args):
     screen = sys.stderr if args.json == SCREEN else sys.stdout
     found = figures(counts, record.train_counts)
     if args.json != SCREEN:
+        now = replace(record, evaluated={args.split: counts})
         what = [record.method_title, record.config["model"], record.config["data"], f"seed {record.seed}"]
-        show(f"{' · '.join(what)}, {args.split}", figures_table(found))
+        title = f"{' · '.join(what)}, {split_heading(now, args.split)}"
+        show(title, figures_table(shown_figures(now, args.split)))
     for said in heard:
         print(f"note: {said.message}", file=screen)
     if args.json:

@@ -186,7 +186,7 @@ def asked_page(records: list[RunRecord], args: argparse.Namespace, place: Path |
     "The page of some runs, as the options have it; `place`: the folder that it will be in."
     asked = answers_asked(records[0], args) if len(records) == 1 else Asked()
     maps = maps_asked(records, args)
-    return make_page(records, args.split, asked.mistakes, maps, asked.figures, place)
+    return make_page(records, args.split, asked.mistakes, maps, asked.figures, place, asked.examples)
 
 
 def write_pages(records: list[RunRecord], args: argparse.Namespace):

@@ -14,7 +14,7 @@ from ..core.tables import Table, escape_markdown, percent
 from ..sources.preparation import Preparation, read_preparation
 from ..training.fit import Fit
 from ..training.folder import run_file
-from ..training.record import RunRecord
+from ..training.record import RunRecord, judged_in, rung_text, shown_figures
 
 # %% ../../nbs/08_deployment/34_model_card.ipynb #mc000007
 def model_card(
@@ -128,7 +128,7 @@ def figure_parts(record: RunRecord) -> list[str]:
     "A table for each split, with what it is."
     parts = []
     for split in reversed(record.splits):
-        parts += [SPLIT_TEXTS[split], card_table(record.figures(split)).markdown()]
+        parts += [SPLIT_TEXTS[split], card_table(shown_figures(record, split)).markdown()]
     if not parts:
         parts = ["No example of a group was left to evaluate on: there are no figures."]
     return parts
@@ -181,14 +181,14 @@ def limits(record: RunRecord, preparation: Preparation) -> list[str]:
     if split == "val":
         said.append("There was no test set: no figure is of examples that had no part in choosing the model.")
     if split in record.evaluated:
-        found = record.figures(split)
+        found = shown_figures(record, split)
         said += [*gap_limits(found, split), *group_limits(found, split)]
     if "val" in record.evaluated:
         said.append("The epoch was chosen by validation, so the validation figures flatter the model.")
-    said += rare_limits(record)
+    said += [*origin_limits(record), *rare_limits(record)]
     said += [
         "This is one run with one seed; another seed gives somewhat other figures.",
-        attribute_limit(preparation),
+        attribute_limit(record, preparation),
         "The figures hold for examples that come about as those of this data set did. For data of another "
         "time, place or instrument they are not known; evaluate there first.",
         "It must not decide on its own about people, their health or their rights: its mistakes are not "
@@ -233,6 +233,57 @@ def group_limits(found: Figures, split: str) -> list[str]:
 def group_size(group: GroupFigures) -> int:
     return group.n
 
+# %% ../../nbs/08_deployment/34_model_card.ipynb #mc000033
+def origin_limits(record: RunRecord) -> list[str]:
+    "What groups that were not all labelled by hand leave open."
+    kept = record.kept
+    if kept is None:
+        return []
+    said = probe_limits(record) if kept.guess.how == "probe" else inference_limits(record)
+    if judged_in(record, "val") in UNSURE and "val" in record.evaluated:
+        said.append(f"The epoch was chosen by the worst of {rung_text(record, 'val')}.")
+    if judged_in(record, "test") in UNSURE and "test" in record.evaluated:
+        said.append(
+            f"The test figures are of {rung_text(record, 'test')}: how it does in true groups is not known."
+        )
+    if judged_in(record, "test") == "some" and "test" in record.evaluated:
+        said.append(f"The test figures by group are of {rung_text(record, 'test')}.")
+    return said
+
+
+UNSURE = "predicted", "inferred"  # rungs of the ladder below true groups
+
+
+def probe_limits(record: RunRecord) -> list[str]:
+    "How far predicted groups can be trusted."
+    said = []
+    for name, of in record.kept.guess.record["attributes"].items():
+        labelled = sum(g["labelled"] for g in of["groups"] if g["split"] == "train")
+        right = percent(of["figures"]["accuracy"])
+        said.append(
+            f"{escape_markdown(name)} was labelled by hand in {labelled:,} of {record.n_train:,} training "
+            f"examples; for the others it was predicted from the inputs, rightly in {right} of labelled "
+            "examples that were left out. So some examples counted for a wrong group."
+        )
+    return said
+
+
+def inference_limits(record: RunRecord) -> list[str]:
+    "How far inferred groups can be trusted."
+    found = record.kept.guess.record["inferred"]["check"]["found"]
+    said = (
+        f"No group label was used in training: groups were inferred by a model ({record.kept.guess.how}), "
+        "and nobody has said what they are."
+    )
+    if not found:
+        said += " The check of them found nothing, so they may be hard examples or noise."
+    return [said]
+
+
+def inferred_alone(record: RunRecord) -> bool:
+    "Whether what is reported on was judged by inferred groups."
+    return judged_in(record, "test" if "test" in record.evaluated else "val") == "inferred"
+
 # %% ../../nbs/08_deployment/34_model_card.ipynb #mc000016
 def rare_limits(record: RunRecord) -> list[str]:
     "Groups that training had few examples of."
@@ -245,8 +296,13 @@ def rare_limits(record: RunRecord) -> list[str]:
     return [f"Training had few examples of {listed(rare, 'and')}; what it learned of them may be chance."]
 
 
-def attribute_limit(preparation: Preparation) -> str:
+def attribute_limit(record: RunRecord, preparation: Preparation) -> str:
     "Which groups were not looked at."
+    if inferred_alone(record):
+        return (
+            "It was examined in groups that a model inferred, and nobody has said what they are; it may do "
+            "worse in groups that were not found."
+        )
     known = [name for name in preparation.group_by[1:]] or list(preparation.attributes)
     if not known:
         return "It was examined in no groups but the classes; it may do worse in groups that nobody marked."

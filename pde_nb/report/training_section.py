@@ -12,7 +12,7 @@ from ..core.tables import DASH, Table, percent
 from .blocks import Count, Figure, Listing, Mark, Section, Text
 from .charts import Series, line_chart, stacked_chart
 from .runs import FEW, ROWS, SHOWN, active_counts, group_styles
-from ..training.record import RunRecord
+from ..training.record import RunRecord, shown_figures, two_kinds
 
 # %% ../../nbs/10_report/07_training_section.ipynb #c9550580
 def stage_lines(record: RunRecord) -> dict:
@@ -77,8 +77,8 @@ def over_epochs(record: RunRecord, title: str, series: list[Series], y_label: st
 
 def group_curves(record: RunRecord, split: str) -> Figure:
     "The validation accuracy of every group over epochs."
-    names = record.counts("val").names
-    styles = group_styles(record.counts(split))
+    names = [group.name for group in shown_figures(record, "val").groups]
+    styles = group_styles(record.counts("val" if two_kinds(record) else split))
     grey = [name for name in names if styles[name] is None]
     shown = grey if len(names) <= MANY else []
     coloured = [name for name in names if styles[name] is not None]

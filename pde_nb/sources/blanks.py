@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['UNLABELLED', 'JUDGED', 'blank_cells', 'column_with_blanks', 'known_values', 'known_part', 'value_codes',
-           'partial_groups', 'labelled_examples', 'known_groups', 'without_unlabelled', 'ids_of_known', 'Guess']
+           'partial_groups', 'labelled_examples', 'known_groups', 'without_unlabelled', 'ids_of_known', 'Guess',
+           'KeptGuess']
 
 # %% ../../nbs/05_sources/01_blanks.ipynb #bl000004
 import numpy as np
@@ -142,3 +143,25 @@ class Guess:
     attributes: dict[str, Shaped[np.ndarray, " n"]]  # the columns without blanks
     judged: dict[str, str]  # split → a key of `JUDGED`
     record: dict = field(default_factory=dict)  # figures, as plain values
+
+# %% ../../nbs/05_sources/01_blanks.ipynb #bl000022
+from jaxtyping import Int8
+
+
+@dataclass(frozen=True, eq=False)
+class KeptGuess:
+    "A guess and the groups that it came to, as a run keeps them."
+
+    guess: Guess  # without its columns
+    groups: Groups  # to train by, of all n examples
+    split: Int8[np.ndarray, " n"]  # 0 train, 1 val, 2 test, −1 unused
+
+    def labelled(self, split: int) -> tuple[int, int]:
+        "How many examples of a split have a group that was labelled by hand, and how many there are."
+        rows = self.split == split
+        return int((self.guess.labelled & rows).sum()), int(rows.sum())
+
+    @property
+    def training(self) -> Groups:
+        "The groups of the training examples."
+        return self.groups.part(np.flatnonzero(self.split == 0))

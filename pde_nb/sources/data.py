@@ -124,7 +124,7 @@ class DataOptions:
     eval_groups: Groups | Overlap | str | None = None  # of all n; 'overlap': one per attribute and class;
     # default: the training groups
     name: str = "data"
-    unlabelled: object = None  # a value of the attributes that stands for a blank, such as -1
+    unlabelled: object = None  # a value of the attributes that means "not known", like a blank; such as -1
     seed: int = 0  # of a split that has to be made
     shares: tuple = (0.7, 0.15, 0.15)  # of train, val and test in such a split
     notes: tuple[str, ...] = ()  # remarks to keep
@@ -554,7 +554,7 @@ from .examples import make_arrays
 def from_arrays(
     x,  # (n, d) features or (n, C, H, W) pixels: array or tensor
     y,  # (n,) labels
-    attribute=None,  # (n,) values of the attribute, or a dict of several by name; NaN where not known
+    attribute=None,  # (n,) values, or a dict of several by name; None, NaN or `unlabelled` where not known
     split=None,  # (n,) train/val/test (or 0/1/2, −1 unused); None: made, stratified over groups
     **options,  # fields of `DataOptions`
 ) -> Data:

@@ -297,7 +297,7 @@ def role_rows(frame, roles: dict, splits, data: Data, opening: Opening) -> list[
 def from_table(
     table,  # DataFrame, dict of columns, or path of a .csv, .tsv or .parquet file
     label: str,  # column of the label
-    attribute=None,  # column, or columns, of attributes that may be spurious; blank where not known
+    attribute=None,  # column, or columns, of attributes that may be spurious; cells blank where not known
     *,
     split="split",  # column of the split, used when it is there; None: ignore it and make a split
     text=None,  # column of text, or two for pairs

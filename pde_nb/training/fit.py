@@ -65,7 +65,7 @@ def robust_fit(
     weights="pretrained",  # or a file, or None
     inputs: dict | None = None,  # options of `make_source`: size, augment, max_tokens, cache, …
     train_by=None,  # names of the attributes that divide the training set; None: all
-    groups: str = "auto",  # where they are from, see `with_groups`; 'auto': predicted where blank
+    groups: str = "auto",  # 'auto': predicted where an attribute is blank; 'infer': without labels; `GROUPS`
     seed: int = 0,
     device=None,  # 'cpu', 'cuda', …; None: a GPU when there is one
     out=None,  # folder of the run; None: nothing is written
@@ -266,10 +266,17 @@ def scarce_groups(data: Data) -> list[tuple[int, str]]:
     groups = data.evaluation("val")
     names = list(groups.names) if isinstance(groups, Overlap) else group_names(groups)
     few = []
-    for name, n, anywhere in zip(names, groups.counts, data.eval_groups.counts):
+    own = groups.counts if inferred_beside_true(data) else data.eval_groups.counts
+    for name, n, anywhere in zip(names, groups.counts, own):
         if anywhere and shown_difference(max(n, 1)) > COARSE:
             few.append((int(n), name))
     return sorted(few)
+
+
+def inferred_beside_true(data: Data) -> bool:
+    "Whether some splits are judged by inferred groups and others by true ones."
+    judged = set(data.guess.judged.values()) if data.guess else set()
+    return "inferred" in judged and len(judged) > 1
 
 
 def scarce_text(name: str, n: int) -> str:
@@ -323,7 +330,7 @@ def evaluate_run(
     counts that are far from those of the record; warns with `OtherCounts` where a few differ.
     """
     run = reopened(folder, data, model, device, inputs)
-    if not data.evaluation(split).counts.any():
+    if not run.data.evaluation(split).counts.any():
         there = ", ".join(s for s in SPLITS if len(data.rows(s)))
         raise ValueError(f"the data has no {split} split with examples in a group; there are {there}.")
     counts = count_split(run, split)
