@@ -121,7 +121,8 @@ def fit_spec(
         config["first_run"] = given_run(stage)
     if began:
         began(run, config)
-    job = Job(run, config, run_notes(run, data, heard), checkpoint_every, restart, bar, opened, stage)
+    notes = run_notes(run, data, heard)
+    job = Job(run, config, notes, checkpoint_every, restart, bar, opened, stage, data)
     return fit_in_memory(job) if out is None else fit_in_folder(job, Path(out))
 
 # %% ../../nbs/08_training/12_fit.ipynb #cd1f8db4
@@ -171,6 +172,7 @@ class Job:
     bar: bool = True
     opened: dict | None = None
     stage: FirstStage | None = None  # of a method of two stages
+    given: Data | None = None  # the data before `train_by`: its groups are kept
 
 
 def fit_in_memory(job: Job) -> Fit:
@@ -191,7 +193,7 @@ def fit_in_folder(job: Job, folder: Path) -> Fit:
             load_learned(folder, run)
             keeper.path.unlink(missing_ok=True)  # a kill may have come between the record and this
             return Fit(run.model, RunRecord.read(folder), None, run)
-        save_groups(folder, run.data)
+        save_groups(folder, job.given or run.data)
         first = train_first(job, folder) if job.stage else None
         keeper.load(run)
         record = conclude(train(run, keeper, job.bar), job.config, job.notes, first)
@@ -217,7 +219,8 @@ def train_first(job: Job, out: Path | None) -> FirstStageRecord:
     folder = stage.folder(one.method.name, config, out)
     opened = config.pop("opened")
     restart = job.restart and stage.shared is None
-    first = Job(one, config, job.notes, job.checkpoint_every, restart, job.bar, opened)
+    keep = dict(checkpoint_every=job.checkpoint_every, restart=restart, bar=job.bar, opened=opened)
+    first = Job(one, config, job.notes, **keep, given=job.given)
     fit = fit_in_memory(first) if folder is None else fit_in_folder(first, folder)
     return hand_over(one, fit.record, folder, job.run)
 
