@@ -371,7 +371,8 @@ def compare(
 
 def network_named(common: dict) -> dict:
     "What of the options of all runs says which network it is."
-    return {name: common[name] for name in ("model", "weights", "inputs", "device") if name in common}
+    names = ("model", "weights", "inputs", "device", "train_by")
+    return {name: common[name] for name in names if name in common}
 
 # %% ../../nbs/09_analysis/11_comparison.ipynb #6933ff2a
 def chosen_methods(methods) -> dict[str, str | Method]:

@@ -72,7 +72,8 @@ def grouped_data(args: argparse.Namespace, data: Data, out=None) -> Data:
     if out is not None and args.seeds is not None:
         out = Path(out) / "seed0"  # all seeds have the same
     how = dict(model=args.model, method=args.method, preset=args.preset, schedule=args.schedule)
-    how |= dict(weights=asked_weights(args), inputs=asked_inputs(args), device=args.device, out=out)
+    how |= dict(weights=asked_weights(args), inputs=asked_inputs(args), train_by=args.train_by)
+    how |= dict(device=args.device, out=out)
     return with_groups(data, args.groups, **how)
 
 # %% ../../nbs/12_cli/03_train.ipynb #3809a007

@@ -64,8 +64,8 @@ def attribute_columns(sensitive_features, n: int) -> dict[str, np.ndarray]:
             )
         if n and blank_cells(values).all():
             raise ValueError(
-                f"sensitive_features: {name!r} has no value in any of {n:,} rows; fill in some, and the others "
-                "are predicted, or leave it out: the groups are then the classes."
+                f"sensitive_features: {name!r} has no value in any of {n:,} rows; fill in some, and the "
+                "others are predicted, or leave it out: the groups are then the classes."
             )
     return {name: known_and_blank(values) for name, values in columns.items()}
 

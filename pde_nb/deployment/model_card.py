@@ -11,6 +11,7 @@ import re
 from ..algorithm.metrics import Figures, GroupFigures
 from ..core.files import surroundings, write_whole
 from ..core.tables import Table, escape_markdown, percent
+from ..sources.blanks import JUDGED
 from ..sources.preparation import Preparation, read_preparation
 from ..training.fit import Fit
 from ..training.folder import run_file
@@ -188,7 +189,7 @@ def limits(record: RunRecord, preparation: Preparation) -> list[str]:
     said += rare_limits(record)
     said += [
         "This is one run with one seed; another seed gives somewhat other figures.",
-        attribute_limit(preparation),
+        attribute_limit(record, preparation),
         "The figures hold for examples that come about as those of this data set did. For data of another "
         "time, place or instrument they are not known; evaluate there first.",
         "It must not decide on its own about people, their health or their rights: its mistakes are not "
@@ -245,8 +246,12 @@ def rare_limits(record: RunRecord) -> list[str]:
     return [f"Training had few examples of {listed(rare, 'and')}; what it learned of them may be chance."]
 
 
-def attribute_limit(preparation: Preparation) -> str:
+def attribute_limit(record: RunRecord, preparation: Preparation) -> str:
     "Which groups were not looked at."
+    groups = record.config.get("groups", {})
+    if groups.get("test", groups.get("val")) in ("predicted", "inferred"):
+        made = JUDGED[groups.get("test", groups.get("val"))]
+        return f"It was examined in {made}; how it does in groups that were labelled is not known."
     known = [name for name in preparation.group_by[1:]] or list(preparation.attributes)
     if not known:
         return "It was examined in no groups but the classes; it may do worse in groups that nobody marked."

@@ -20,7 +20,7 @@ from ..core.seals import write_sealed
 from ..core.tables import Table
 from ..prediction.predictor import Prediction, Predictor
 from ..prediction.rows import NewRows
-from ..sources.blanks import has_no_value, known_groups
+from ..sources.blanks import has_no_value, known_groups, stands_for
 from ..sources.encoding import number_or_text
 from ..sources.preparation import Preparation
 
@@ -68,12 +68,13 @@ def judge(
     y=None,  # (n,) labels, where rows are no table
     a: dict | None = None,  # attribute → (n,) values, where rows are no table
     train_counts: GroupCounts | None = None,  # of the training rows, to compare shares
+    unlabelled=None,  # a value of the attributes that stands for a blank
     **how,  # strict, root: see `new_rows`
 ) -> Judged:
-    """Predict labelled rows and count what is right in every group.
+    """Predict labelled rows and count what is right in every group; a row with a blank is in none.
 
-    Raises `ValueError` for a label or attribute that is not there, for a class that the model does not know,
-    and as `new_rows` does.
+    Raises `ValueError` for a label or attribute that is not there or has no value, for a class that the
+    model does not know, and as `new_rows` does.
     """
     label = label or predictor.preparation.label
     if y is None:
@@ -82,20 +83,23 @@ def judge(
     else:
         wanted = list(a or {})
     check_roles(label, wanted)
-    tally = Tally(predictor.preparation, label, wanted)
+    tally = Tally(predictor.preparation, label, wanted, unlabelled)
     for piece in predictor.pieces(rows, **how):
         columns = piece.rows.kept if y is None else given_part(piece.rows, label, y, a or {})
         tally.add(piece, columns)
     check_length(y, tally.watch.n)
+    if attributes is not None or a:
+        check_filled(tally)
     return tally.judged(train_counts)
 
 # %% ../../nbs/08_deployment/22_other_data.ipynb #ju000008b
 class Tally:
     "What is counted while labelled rows are predicted."
 
-    def __init__(self, preparation: Preparation, label: str, attributes: list[str]):
+    def __init__(self, preparation: Preparation, label: str, attributes: list[str], unlabelled=None):
         self.preparation = preparation
         self.label = label
+        self.unlabelled = unlabelled
         self.watch = Watch(preparation)
         self.labels = []
         self.predicted = []
@@ -108,7 +112,7 @@ class Tally:
         self.predicted.append(piece.probabilities.argmax(1))
         for name, parts in self.values.items():
             known = self.preparation.attributes.get(name, ())
-            parts.append(attribute_texts(columns[name], known))
+            parts.append(attribute_texts(columns[name], known, self.unlabelled))
         self.watch.add(piece.rows)
 
     def judged(self, train_counts: GroupCounts | None) -> Judged:
@@ -171,6 +175,15 @@ def given_part(rows: NewRows, label: str, y, a: dict) -> dict:
     "The labels and attributes of some rows, where they were given beside the rows."
     here = slice(rows.first, rows.first + len(rows))
     return {label: np.asarray(y)[here]} | {name: np.asarray(values)[here] for name, values in a.items()}
+
+
+def check_filled(tally: Tally):
+    "Raises `ValueError` for an attribute that was asked for and is blank in all rows."
+    for name, parts in tally.values.items():
+        if not (np.concatenate(parts) != "").any():
+            raise ValueError(
+                f"the attribute {name!r} has no value in any of {tally.watch.n:,} rows; leave it out."
+            )
 
 
 def check_length(y, n: int):
@@ -243,12 +256,13 @@ def is_missing(value) -> bool:
     return has_no_value(value) or not str(value).strip()
 
 
-def attribute_texts(values, known=()) -> np.ndarray:
+def attribute_texts(values, known=(), unlabelled=None) -> np.ndarray:
     "The values of an attribute as training has them written; '' for one that is missing, or a word for that."
     alike = spellings(known)
     texts = []
     for value in values:
         missing = is_missing(value) or (says_missing(str(value)) and str(value) not in known)
+        missing = missing or (unlabelled is not None and stands_for(value, unlabelled))
         texts.append("" if missing else spelled_alike(value, alike))
     return np.array(texts)
 

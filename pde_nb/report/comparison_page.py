@@ -22,13 +22,13 @@ from ..core.statistics import Summary
 from ..core.style import COLOURS, SMALL, new_figure
 from ..core.tables import DASH, Table, escape_plot, fixed, interval_text, percent, spread_text
 from ..methods.base import Method
-from ..sources.blanks import JUDGED
 from ..methods.registry import method_title
 from .blocks import Figure, Headline, Listing, Markup, Part, Section, Share, Text, Tile, tag
 from .charts import colour, marker, scale, ticks
 from .html import html_page
 from .markdown import markdown_page
 from .runs import RUN_PAGE, link_to
+from ..sources.blanks import JUDGED
 
 # %% ../../nbs/10_report/06_comparison_page.ipynb #5cfc3ad9
 def by_mean(results: dict[str, Result], key: str = "worst_group") -> list[str]:

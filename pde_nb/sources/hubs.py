@@ -265,7 +265,8 @@ def _wilds_attributes(dataset, attributes, identities) -> list[str]:
 def _wilds_columns(dataset, attributes, unlabelled=None) -> tuple[dict, dict]:
     "The columns of some metadata fields, by name where the names are sorted, and the values they can have."
     metadata = np.asarray(dataset.metadata_array)
-    columns, values, found = {}, {}, 0
+    columns, values = {}, {}
+    found = 0
     for field in attributes:
         column = metadata[:, list(dataset.metadata_fields).index(field)]
         blank = blank_cells(column, unlabelled)

@@ -12,7 +12,13 @@ import numpy as np
 from jaxtyping import Bool
 
 from ..algorithm.groups import Groups, Overlap
-from .blanks import blank_cells, column_with_blanks, known_groups, partial_groups, without_unlabelled
+from pde_nb.sources.blanks import (
+    blank_cells,
+    column_with_blanks,
+    known_groups,
+    partial_groups,
+    without_unlabelled,
+)
 from .data import Data
 
 # %% ../../nbs/05_sources/16_known.ipynb #kn000007
@@ -64,7 +70,7 @@ def rows_known(data: Data, part: str, n: int | None, seed: int) -> Bool[np.ndarr
     among = np.flatnonzero(inside if n is None else inside & data.labelled)
     if n is not None and n > len(among):
         raise ValueError(
-            f"attribute known on {n:,} rows: {part or 'training and validation'} has {len(among):,} rows with "
+            f"attribute known on {n:,}: {part or 'training and validation'} has {len(among):,} rows with "
             "a label; give at most so many."
         )
     if n is not None:

@@ -84,8 +84,9 @@ def robust_fit(
     """
     options = dict(schedule=schedule, preset=preset, weights=weights, inputs=inputs, train_by=train_by)
     network = dict(model=model, method=method, preset=preset, schedule=schedule, weights=weights)
+    kept = None if restart else out
     data = with_groups(
-        data, groups, **network, inputs=inputs, device=device, out=None if restart else out, bar=bar
+        data, groups, **network, inputs=inputs, train_by=train_by, device=device, out=kept, bar=bar
     )
     spec = decide(data, model, method, **options, seed=seed, device=device, **changes)
     keep = dict(out=out, restart=restart, checkpoint_every=checkpoint_every, bar=bar, opened=opened)
@@ -269,10 +270,23 @@ def scarce_groups(data: Data) -> list[tuple[int, str]]:
     groups = data.evaluation("val")
     names = list(groups.names) if isinstance(groups, Overlap) else group_names(groups)
     few = []
-    for name, n, anywhere in zip(names, groups.counts, data.eval_groups.counts):
+    of_val = judged_in_val(data)
+    for name, n, anywhere in list(zip(names, groups.counts, data.eval_groups.counts))[of_val]:
         if anywhere and shown_difference(max(n, 1)) > COARSE:
             few.append((int(n), name))
     return sorted(few)
+
+
+def judged_in_val(data: Data) -> slice:
+    "Which groups validation is judged by, where other splits are judged by groups of another kind."
+    n = data.train_groups.n_groups
+    if data.guess is None or data.eval_groups.n_groups <= n:
+        return slice(None)
+    ours = group_names(data.train_groups)
+    first = [name.removeprefix("predicted ") for name in data.eval_groups.names[:n]]
+    if first != ours:
+        return slice(None)
+    return slice(n) if data.guess.judged.get("val") in ("predicted", "inferred") else slice(n, None)
 
 
 def scarce_text(name: str, n: int) -> str:

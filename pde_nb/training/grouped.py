@@ -13,11 +13,11 @@ import numpy as np
 from torch import nn
 
 from ..algorithm.groups import Groups
-from ..core.arguments import did_you_mean
+from ..core.arguments import did_you_mean, lookup
 from ..grouping.predicted import MOST_WRONG, predict_groups, with_guess
 from ..grouping.representation import represent
 from ..grouping.unlabelled import unlabelled_groups, with_inferred
-from ..sources.blanks import Guess
+from ..sources.blanks import Guess, known_values, partial_groups, without_unlabelled
 from ..sources.data import Data
 from .checkpoints import load_state, save_state
 from .folder import flat, read_record_of, run_file
@@ -45,6 +45,7 @@ def with_groups(
     schedule="auto",
     weights="pretrained",
     inputs: dict | None = None,
+    train_by=None,  # attributes that divide the training set; the others need no prediction
     device=None,
     most_wrong: float = MOST_WRONG,  # expected share of wrong rows in a balanced set, in [0, 1]
     out=None,  # folder of the run: what it keeps is read, where it is of the same data
@@ -58,7 +59,13 @@ def with_groups(
         raise ValueError(f"groups={groups!r}{did_you_mean(str(groups), GROUPS)}; use one of {words}.")
     if groups == "given" or (groups == "auto" and not data.partial) or data.guess is not None:
         return data
+    by = dividing(data, method, preset, schedule, train_by) if groups == "auto" else None
+    part = narrowed(data, by)
+    if groups == "auto" and not part.partial:
+        return data  # what is blank divides nothing
     asked = asked_for(data, groups, model, method, preset, schedule, weights, inputs, most_wrong)
+    if part is not data:
+        asked["train_by"] = list(part.train_groups.variables[1:])
     kept = read_groups(out, data, asked) if out is not None else None
     if kept is not None:
         return kept
@@ -66,9 +73,27 @@ def with_groups(
     seen = represent(data, weights=weights, device=device or "cpu", progress=bar, **network)
     if groups in INFERRED:
         return remembered(unlabelled_groups(data, seen, groups), asked)
-    return remembered(predict_groups(data, seen, most_wrong=most_wrong), asked)
+    return remembered(predict_groups(part, seen, most_wrong=most_wrong), asked)
 
 # %% ../../nbs/08_training/11_grouped.ipynb #gd000008
+def dividing(data: Data, method, preset, schedule, train_by):
+    "The attributes that are to divide the training set: as asked, or as a preset has it; None: all."
+    base = chosen_preset(data, method, preset_of_schedule(preset, schedule)[0])
+    return base.train_by if base and train_by is None else train_by
+
+
+def narrowed(data: Data, by) -> Data:
+    "The data with the training set divided by some attributes, blanks and all; None: as it is."
+    coding = without_unlabelled(data.train_groups)
+    names = [by] if isinstance(by, str) else list(by or coding.variables[1:])
+    if names == list(coding.variables[1:]):
+        return data
+    columns = [lookup(name, data.attributes, "attribute") for name in names]
+    values = (coding.values[0], *map(known_values, columns))
+    part = Groups(np.zeros(0, np.int64), (coding.variables[0], *names), values)
+    return replace(data, train_groups=partial_groups(part, data.y, columns))
+
+
 def network_of(data: Data, model, method, preset, schedule, inputs) -> dict:
     "The network of the run and the options of its inputs, as `decide` chooses them."
     preset, _ = preset_of_schedule(preset, schedule)
@@ -162,7 +187,9 @@ def keep_groups(folder, data: Data):
     if data.guess is None or not path.exists():
         save_groups(folder, data)
         return
-    there, here = (flat(state["asked"]) for state in (load_state(path, "groups")["record"], data.guess.record))
+    there, here = (
+        flat(state["asked"]) for state in (load_state(path, "groups")["record"], data.guess.record)
+    )
     names = [name for name in {**there, **here} if there.get(name) != here.get(name)]
     if names:
         parts = [f"{name} is {there.get(name)!r} there and {here.get(name)!r} here" for name in names]
@@ -186,7 +213,7 @@ def restored(data: Data, state: dict) -> Data:
     notes = [note for note in state["notes"] if note not in data.notes]
     if guess.how in INFERRED:
         return with_inferred(data, groups, guess, (*data.notes, *notes))
-    return with_guess(data, groups, guess, notes)
+    return with_guess(narrowed(data, groups.variables[1:]), groups, guess, notes)
 
 
 def as_bool(values) -> np.ndarray:
