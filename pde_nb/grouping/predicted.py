@@ -195,8 +195,8 @@ def empty_notes(data: Data, groups: Groups) -> list[str]:
         return []
     more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
     return [
-        f"no training row is labelled or predicted as {', '.join(names[:3])}{more}: nothing is learnt of them, "
-        "and a balanced set is balanced over the other groups"
+        f"no training row is labelled or predicted as {', '.join(names[:3])}{more}: nothing is learnt of "
+        "them, and a balanced set is balanced over the other groups"
     ]
 
 

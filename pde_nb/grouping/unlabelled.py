@@ -81,7 +81,10 @@ def unlabelled_groups(
 ) -> Data:
     """The data with inferred groups. Raises `CannotInfer` where nothing was found and `how` is 'infer', and
     where a group is too small."""
-    found = infer_groups(seen.x, data.y, data.split, how, data.n_classes, seed, data.classes)
+    try:
+        found = infer_groups(seen.x, data.y, data.split, how, data.n_classes, seed, data.classes)
+    except CannotInfer as error:
+        raise CannotInfer(f"groups={how!r}: {error}") from None
     if how == "infer" and not found.check.found:
         raise CannotInfer(
             f"groups='infer': {found.verdict}. There is no sign of a shortcut that could be told without "
