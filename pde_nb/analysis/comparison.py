@@ -35,7 +35,7 @@ from ..methods.registry import find_method, method_names
 from ..sources.data import Data
 from ..training.fit import fit_spec
 from ..training.folder import REMEDY, hold
-from ..training.grouped import save_groups, with_groups
+from ..training.grouped import keep_groups, with_groups
 from ..training.presets import DEFAULTS
 from ..training.record import RunRecord
 from ..training.spec import RunSpec, decide
@@ -165,6 +165,7 @@ def result_of(records: list[RunRecord], tried: tuple[Attempt, ...], chosen: dict
     config = records[0].config
     what = ("method", "settings", "model", "weights", "inputs", "data", "data_digest", "device")
     return Result(
+        groups=config.get("groups"),
         **{key: config[key] for key in what},
         train_counts=records[0].train_counts,
         tried=tried,
@@ -349,7 +350,7 @@ def compare(
     reason = None  # of the last method that was refused
     specs = {}
     with hold(folder):
-        save_groups(folder, data)
+        keep_groups(folder, data)
         for name, method in methods.items():
             try:
                 contender = asked.contender(method)
@@ -370,7 +371,8 @@ def compare(
 
 def network_named(common: dict) -> dict:
     "What of the options of all runs says which network it is."
-    return {name: common[name] for name in ("model", "weights", "inputs", "device") if name in common}
+    names = ("model", "weights", "inputs", "device", "train_by")
+    return {name: common[name] for name in names if name in common}
 
 # %% ../../nbs/09_analysis/11_comparison.ipynb #6933ff2a
 def chosen_methods(methods) -> dict[str, str | Method]:

@@ -18,6 +18,7 @@ from scipy.stats import rankdata
 from .mistakes import Predictions, eval_names
 from ..core.statistics import wilson_interval, z_value
 from ..prediction.abstaining import Answered, answered_shares
+from ..sources.blanks import known_values
 from ..sources.data import Data
 from ..training.selection import in_group
 
@@ -206,7 +207,8 @@ def selection_rates(data: Data, said: Predictions) -> tuple[Selection, ...]:
     for k in selected_classes(data):
         for attribute, values in data.attributes.items():
             here = values[said.rows]
-            found += [selection(data, said, k, attribute, value, here == value) for value in np.unique(here)]
+            for value in known_values(here):  # who has no label is in no row
+                found.append(selection(data, said, k, attribute, value, here == value))
     return tuple(found)
 
 # %% ../../nbs/09_analysis/12_predictions.ipynb #pr000021
@@ -272,7 +274,7 @@ def find_slices(data: Data, said: Predictions, least: int = LEAST) -> tuple[Slic
 # %% ../../nbs/09_analysis/12_predictions.ipynb #pr000025
 def parts_of(values) -> list:
     "The parts of a column as (words, which examples): categories, or quarters of a number."
-    different = np.unique(values)
+    different = known_values(values) if values.dtype == object else np.unique(values)
     if values.dtype.kind != "f" or len(different) <= 4:
         return [(shown_value(value), values == value) for value in different]
     edges = np.unique(np.quantile(values, [0, 0.25, 0.5, 0.75, 1]))

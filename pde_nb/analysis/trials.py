@@ -108,6 +108,7 @@ class Result:
     surroundings: dict
     trials: tuple[Trial, ...]  # one for each seed
     title: str = ""  # as tables have it; "": by the method
+    groups: dict | None = None  # how they were found that were not all labelled by hand, see `RunSpec.groups`
 
     def __post_init__(self):
         if not self.title:
@@ -149,6 +150,8 @@ def settings_name(settings: dict) -> str:
 def result_dict(result: Result) -> dict:
     "A result as plain values."
     plain = {f.name: getattr(result, f.name) for f in fields(result) if f.name != "title"}
+    if not plain["groups"]:
+        del plain["groups"]
     plain["tried"] = [
         dict(settings=a.settings, score=[a.val_worst_group, a.val_group_mean]) for a in result.tried
     ]

@@ -62,6 +62,7 @@ def judge_other(args: argparse.Namespace):
     keeps = keeps_judgement(args)
     record = RunRecord.read(args.run)
     rows, how = labelled_rows(args, predictor.preparation)
+    how["unlabelled"] = (record.opened or {}).get("unlabelled")
     judged = judge(predictor, rows, train_counts=training_shares(record), **how)
     if args.json != SCREEN:
         show(f"{record.method_title} · {record.config['model']} on {args.other}", judged.table())

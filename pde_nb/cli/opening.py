@@ -26,7 +26,7 @@ from ..training.grouped import as_kept
 
 # %% ../../nbs/12_cli/02_opening.ipynb #a16032dc
 OPENED = (  # options that say what the data is
-    *("data", "root", "label", "attribute", "attribute_known", "split"),
+    *("data", "root", "label", "attribute", "attribute_known", "unlabelled", "split"),
     *("text", "image", "features", "as", "missing", "known_noise", "class_terms"),
 )
 READ_AS = "columns"  # in a config: what each column of the table became
@@ -41,7 +41,7 @@ def open_data(
     attribute_known=None,  # hide the attribute but for these rows, see `only_known`
     known_noise=None,  # 'drop' or 'flip' the rows of a benchmark that are known to be mislabelled
     class_terms=None,  # judge CivilComments also by each class as a whole
-    **columns,  # text, image, features, as, missing, metadata: see `from_table` and `from_folder`
+    **columns,  # text, image, features, as, missing, unlabelled, metadata: see `from_table`, `from_folder`
 ) -> Data:
     "Data from what a command line can say. Raises `ValueError` for what is missing or unknown."
     columns = {name: value for name, value in columns.items() if value is not None}
@@ -87,8 +87,9 @@ def open_benchmark(name: str, root, known_noise, class_terms) -> Data:
 def open_path(path: Path, root, label, attribute, split, columns: dict) -> Data:
     "Data from a file of arrays, a folder of pictures, or a table."
     if path.suffix == ".npz":
+        unlabelled = columns.pop("unlabelled", None)
         refuse_unused(path.name, root=root, **columns)
-        return open_arrays(path, label, attribute, split or "split")
+        return open_arrays(path, label, attribute, split or "split", unlabelled)
     if split:
         columns = columns | {"split": split}
     if path.is_dir() or "image" not in columns:
@@ -202,7 +203,7 @@ def read_arrays(path, *names: str) -> ArrayFile:
     return arrays
 
 
-def open_arrays(path: Path, label: str, attribute: list[str], split: str) -> Data:
+def open_arrays(path: Path, label: str, attribute: list[str], split: str, unlabelled=None) -> Data:
     "Data from an .npz file whose inputs are called x. Raises `ValueError` as `read_arrays` does."
     attribute = attribute or ()
     arrays = read_arrays(path, "x", label, *attribute)
@@ -211,7 +212,8 @@ def open_arrays(path: Path, label: str, attribute: list[str], split: str) -> Dat
             raise ValueError(f"the array {split!r} is given as {role} and as split; it can be one of them.")
     attributes = {name: arrays[name] for name in attribute}
     parts = arrays[split] if split in arrays else None
-    return from_arrays(arrays["x"], arrays[label], attributes, parts, label=label, name=path.stem)
+    about = dict(label=label, name=path.stem, unlabelled=unlabelled)
+    return from_arrays(arrays["x"], arrays[label], attributes, parts, **about)
 
 # %% ../../nbs/12_cli/02_opening.ipynb #5f2875ec
 def open_asked(args: argparse.Namespace) -> Data:

@@ -69,8 +69,11 @@ def spec_of(args: argparse.Namespace, data: Data) -> RunSpec:
 # %% ../../nbs/12_cli/03_train.ipynb #gr000901
 def grouped_data(args: argparse.Namespace, data: Data, out=None) -> Data:
     "The data with groups for all rows, as `--groups` asks; those that OUT keeps serve where they fit."
+    if out is not None and args.seeds is not None:
+        out = Path(out) / "seed0"  # all seeds have the same
     how = dict(model=args.model, method=args.method, preset=args.preset, schedule=args.schedule)
-    how |= dict(weights=asked_weights(args), inputs=asked_inputs(args), device=args.device, out=out)
+    how |= dict(weights=asked_weights(args), inputs=asked_inputs(args), train_by=args.train_by)
+    how |= dict(device=args.device, out=out)
     return with_groups(data, args.groups, **how)
 
 # %% ../../nbs/12_cli/03_train.ipynb #3809a007

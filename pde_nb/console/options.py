@@ -45,6 +45,8 @@ def data_options(
         "hide the attribute but on these rows: train, val, 300, val:300, none; to see what labels are worth"
     )
     add("--attribute-known", rare=True, metavar="ROWS", help=some)
+    word = "a value of the attribute that stands for a blank, as in --unlabelled -1"
+    add("--unlabelled", rare=True, metavar="VALUE", help=word)
     split = "holds train, val and test; default 'split', else a split is made"
     add("--split", metavar="COLUMN", help=split).completer = column_names
     add("--text", nargs="+", metavar="COLUMN", help="of text; two for pairs").completer = column_names

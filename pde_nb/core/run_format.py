@@ -270,7 +270,7 @@ def result_fault(result: dict) -> str:
 # %% ../../nbs/01_core/10_run_format.ipynb #rf000026
 RESULT = Document(
     "the result of a method in a comparison",
-    Fields(COMPARED, closed=True),
+    Fields(COMPARED, dict(groups=Table(Plain())), closed=True),
     result_fault,
     first_without=True,
 )

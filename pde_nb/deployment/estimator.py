@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from ..algorithm.groups import make_groups, random_rank
 from ..core.arguments import did_you_mean, number
+from ..sources.blanks import blank_cells, column_with_blanks, known_values, value_codes
 from ..sources.columns import KINDS, WAYS, Doubt, RefusedColumn
 from ..sources.data import Data, from_arrays
 from ..sources.tables import from_table
@@ -29,13 +30,21 @@ def hold_back(
     seed: int,
 ) -> np.ndarray:  # (n,) boolean
     "The rows that are held back for validation: a share of every group, no row of a group of one or two."
-    groups = make_groups(y, *attributes.values()) if attributes else make_groups(y)
+    columns = [blank_as_value(values) for values in attributes.values()]
+    groups = make_groups(y, *columns)
     place = (random_rank(groups, np.random.default_rng(seed)) + 0.5) / groups.counts[groups.ids]
     return (place > 1 - share) & (groups.counts[groups.ids] > 2)
 
 # %% ../../nbs/08_deployment/21_estimator.ipynb #es000008
+def blank_as_value(values: np.ndarray) -> np.ndarray:
+    "A column as it is, or the codes of its values where cells are blank: a blank has one of its own."
+    return value_codes(values, known_values(values)) if blank_cells(values).any() else values
+
+
 def attribute_columns(sensitive_features, n: int) -> dict[str, np.ndarray]:
-    "Columns of attributes by name. Raises `ValueError` for another number of rows, and for missing values."
+    """Columns of attributes by name, None where a value is missing.
+
+    Raises `ValueError` for another number of rows, and for a column without any value."""
     if sensitive_features is None:
         return {}
     if isinstance(sensitive_features, dict):
@@ -53,13 +62,18 @@ def attribute_columns(sensitive_features, n: int) -> dict[str, np.ndarray]:
             raise ValueError(
                 f"sensitive_features: {name!r} has {len(values)} values for {n} rows; give one for each."
             )
-        missing = np.array([value is None or value != value for value in values.tolist()])
-        if missing.any():
+        if n and blank_cells(values).all():
             raise ValueError(
-                f"sensitive_features: {name!r} has {missing.sum()} missing values, the first in row "
-                f"{missing.argmax()}; fill them in, or leave those rows out."
+                f"sensitive_features: {name!r} has no value in any of {n:,} rows; fill in some, and the "
+                "others are predicted, or leave it out: the groups are then the classes."
             )
-    return {name: np.array(values.tolist()) for name, values in columns.items()}
+    return {name: known_and_blank(values) for name, values in columns.items()}
+
+
+def known_and_blank(values: np.ndarray) -> np.ndarray:
+    "A column with None where a value is missing."
+    blank = blank_cells(values)
+    return column_with_blanks(np.array(values[~blank].tolist()), blank)
 
 # %% ../../nbs/08_deployment/21_estimator.ipynb #es000010
 class RobustClassifier(ClassifierMixin, BaseEstimator):
@@ -96,7 +110,8 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
         X,  # (n, d) numbers, or a DataFrame
         y,  # (n,) classes
         *,
-        sensitive_features=None,  # (n,) or (n, k): array, Series, DataFrame or dict; None: groups are classes
+        sensitive_features=None,  # (n,) or (n, k): array, Series, DataFrame or dict; what is missing there is
+        # predicted; None: groups are classes
     ) -> "RobustClassifier":
         "Train. Raises `ValueError` for what cannot be trained on."
         return fit_classifier(self, X, y, sensitive_features)

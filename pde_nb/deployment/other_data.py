@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..algorithm.groups import make_groups
+from ..algorithm.groups import Groups, Overlap, make_groups
 from ..algorithm.metrics import Figures, GroupCounts, count_correct, figures, figures_table
 from ..core.arguments import did_you_mean
 from ..core.cells import says_missing
@@ -20,6 +20,7 @@ from ..core.seals import write_sealed
 from ..core.tables import Table
 from ..prediction.predictor import Prediction, Predictor
 from ..prediction.rows import NewRows
+from ..sources.blanks import has_no_value, known_groups, stands_for
 from ..sources.encoding import number_or_text
 from ..sources.preparation import Preparation
 
@@ -67,12 +68,13 @@ def judge(
     y=None,  # (n,) labels, where rows are no table
     a: dict | None = None,  # attribute → (n,) values, where rows are no table
     train_counts: GroupCounts | None = None,  # of the training rows, to compare shares
+    unlabelled=None,  # a value of the attributes that stands for a blank
     **how,  # strict, root: see `new_rows`
 ) -> Judged:
-    """Predict labelled rows and count what is right in every group.
+    """Predict labelled rows and count what is right in every group; a row with a blank is in none.
 
-    Raises `ValueError` for a label or attribute that is not there, for a class that the model does not know,
-    and as `new_rows` does.
+    Raises `ValueError` for a label or attribute that is not there or has no value, for a class that the
+    model does not know, and as `new_rows` does.
     """
     label = label or predictor.preparation.label
     if y is None:
@@ -81,20 +83,23 @@ def judge(
     else:
         wanted = list(a or {})
     check_roles(label, wanted)
-    tally = Tally(predictor.preparation, label, wanted)
+    tally = Tally(predictor.preparation, label, wanted, unlabelled)
     for piece in predictor.pieces(rows, **how):
         columns = piece.rows.kept if y is None else given_part(piece.rows, label, y, a or {})
         tally.add(piece, columns)
     check_length(y, tally.watch.n)
+    if attributes is not None or a:
+        check_filled(tally)
     return tally.judged(train_counts)
 
 # %% ../../nbs/08_deployment/22_other_data.ipynb #ju000008b
 class Tally:
     "What is counted while labelled rows are predicted."
 
-    def __init__(self, preparation: Preparation, label: str, attributes: list[str]):
+    def __init__(self, preparation: Preparation, label: str, attributes: list[str], unlabelled=None):
         self.preparation = preparation
         self.label = label
+        self.unlabelled = unlabelled
         self.watch = Watch(preparation)
         self.labels = []
         self.predicted = []
@@ -107,7 +112,7 @@ class Tally:
         self.predicted.append(piece.probabilities.argmax(1))
         for name, parts in self.values.items():
             known = self.preparation.attributes.get(name, ())
-            parts.append(attribute_texts(columns[name], name, first, known))
+            parts.append(attribute_texts(columns[name], known, self.unlabelled))
         self.watch.add(piece.rows)
 
     def judged(self, train_counts: GroupCounts | None) -> Judged:
@@ -116,13 +121,16 @@ class Tally:
         predicted = np.concatenate(self.predicted)
         values = {name: np.concatenate(parts) for name, parts in self.values.items()}
         classes = self.preparation.classes
-        groups = make_groups(np.array(classes)[labels], *values.values(), names=(self.label, *values))
+        blank = {name: column == "" for name, column in values.items()}
+        values = {name: column for name, column in values.items() if not blank[name].all()}
+        groups = groups_of_labelled(np.array(classes)[labels], values, self.label)
         counts = count_correct(predicted, labels, groups)
         k = len(classes)
         confusion = np.bincount(labels * k + predicted, minlength=k * k).reshape(k, k)
         shares = train_shares(train_counts)
         differences = (
             *missing_attributes(self.preparation, list(values)),
+            *(blank_words(name, blank[name]) for name in values if blank[name].any()),
             *self.watch.differences(),
             *unknown_values(self.preparation, values),
             *other_shares(counts, shares),
@@ -130,6 +138,27 @@ class Tally:
         return Judged(counts, shares, differences, confusion, classes)
 
 # %% ../../nbs/08_deployment/22_other_data.ipynb #ju000008c
+def groups_of_labelled(y, values: dict[str, np.ndarray], label: str) -> Groups | Overlap:
+    "Groups of label and attributes; a row with a blank ('') is in none."
+    labelled = np.ones(len(y), bool)
+    for column in values.values():
+        labelled &= column != ""
+    known = [column[labelled] for column in values.values()]
+    groups = make_groups(y[labelled], *known, names=(label, *values)) if labelled.any() else make_groups(y)
+    if labelled.all():
+        return groups
+    if not labelled.any():
+        raise ValueError(f"no row has a value of {' and '.join(values)} at once; name one of them alone.")
+    ids = np.zeros(len(y), np.int64)
+    ids[labelled] = groups.ids
+    return known_groups(groups, ids, labelled)
+
+
+def blank_words(name: str, blank) -> str:
+    "That some rows have no value of an attribute."
+    return f"{name}: {blank.sum():,} of {len(blank):,} rows have no value; they count in the average alone"
+
+
 def check_roles(label: str, attributes: list[str]):
     "Raises `ValueError` where a column has two roles, or is named twice."
     if label in attributes:
@@ -146,6 +175,15 @@ def given_part(rows: NewRows, label: str, y, a: dict) -> dict:
     "The labels and attributes of some rows, where they were given beside the rows."
     here = slice(rows.first, rows.first + len(rows))
     return {label: np.asarray(y)[here]} | {name: np.asarray(values)[here] for name, values in a.items()}
+
+
+def check_filled(tally: Tally):
+    "Raises `ValueError` for an attribute that was asked for and is blank in all rows."
+    for name, parts in tally.values.items():
+        if not (np.concatenate(parts) != "").any():
+            raise ValueError(
+                f"the attribute {name!r} has no value in any of {tally.watch.n:,} rows; leave it out."
+            )
 
 
 def check_length(y, n: int):
@@ -215,21 +253,18 @@ def class_positions(values, preparation: Preparation, label: str, first: int) ->
 
 def is_missing(value) -> bool:
     "Whether a cell has no value."
-    return value is None or value != value or not str(value).strip()
+    return has_no_value(value) or not str(value).strip()
 
 
-def attribute_texts(values, name: str, first: int, known=()) -> np.ndarray:
-    """The values of an attribute as training has them written.
-
-    Raises `ValueError` for a missing one, or for a word that says so and is not `known` from training.
-    """
-    for row, value in enumerate(values):
-        if is_missing(value) or (says_missing(str(value)) and str(value) not in known):
-            raise ValueError(
-                f"row {first + row} has no value of the attribute {name!r}; fill it in, or leave the row out."
-            )
+def attribute_texts(values, known=(), unlabelled=None) -> np.ndarray:
+    "The values of an attribute as training has them written; '' for one that is missing, or a word for that."
     alike = spellings(known)
-    return np.array([spelled_alike(value, alike) for value in values])
+    texts = []
+    for value in values:
+        missing = is_missing(value) or (says_missing(str(value)) and str(value) not in known)
+        missing = missing or (unlabelled is not None and stands_for(value, unlabelled))
+        texts.append("" if missing else spelled_alike(value, alike))
+    return np.array(texts)
 
 
 def spellings(known) -> dict:
@@ -310,7 +345,7 @@ def unknown_values(preparation: Preparation, values: dict) -> list[str]:
     said = []
     for name, column in values.items():
         known = {number_or_text(str(value)) for value in preparation.attributes.get(name, ())}
-        for value in np.unique(column).tolist():
+        for value in np.unique(column[column != ""]).tolist():
             if known and number_or_text(value) not in known:
                 said.append(f"{name}: {value!r}, in {(column == value).sum():,} rows, is not in training")
     return said
@@ -320,7 +355,7 @@ def other_shares(counts: GroupCounts, shares: dict) -> list[str]:
     "Groups whose share of the rows is another than in training."
     said = []
     for name, n in zip(counts.names, counts.total.tolist()):
-        here = n / counts.n
+        here = n / max(counts.total.sum(), 1)
         if name in shares and abs(here - shares[name]) >= OTHER_SHARE:
             said.append(f"{name}: {100 * here:.1f} % of the rows, {100 * shares[name]:.1f} % in training")
     return said

@@ -355,7 +355,7 @@ def check_sizes(sizes: Int[np.ndarray, "classes environments"], way: str, class_
     raise CannotInfer(
         f"{way!r} puts {sizes[c, e]:,} training rows of class {name} into environment {e}; a group needs "
         f"{FEWEST_ROWS}. Either there is no shortcut here, or hardly a row goes against it: label the "
-        f"attribute of some rows, train without groups, or try how={others}."
+        f"attribute of some rows, train without groups, or try {others}."
     )
 
 # %% ../../nbs/07_grouping/09_infer.ipynb #in000022

@@ -103,6 +103,7 @@ from dataclasses import field
 from ..algorithm.groups import as_column, make_groups, overlapping_groups
 from pde_nb.sources.blanks import (
     blank_cells,
+    check_found,
     column_with_blanks,
     ids_of_known,
     known_groups,
@@ -190,7 +191,7 @@ def _attribute_column(values, name, unlabelled=None):
     if blank.all():
         raise ValueError(
             f"the attribute {name!r} has no value in any of {len(blank):,} rows; label some of them, "
-            "or leave the attribute out and have groups inferred."
+            "or leave the attribute out and have groups inferred (groups='infer')."
         )
     known = np.asarray(values, object)[~blank]
     return column_with_blanks(_categories(known, name), blank)
@@ -257,6 +258,9 @@ def _attributes(attributes, given: DataOptions):
             "an attribute must be something else than the label."
         )
     columns = {name: _attribute_column(v, name, given.unlabelled) for name, v in attributes.items()}
+    if given.unlabelled is not None:
+        cells = [blank_cells(v, given.unlabelled) & ~blank_cells(v) for v in attributes.values()]
+        check_found(sum(int(c.sum()) for c in cells), given.unlabelled, columns)
     for name, column in columns.items():
         _check_repeats(name, column)
     return columns
@@ -341,7 +345,7 @@ def _evaluation_groups(wanted, train_groups, y, attributes) -> Groups | Overlap:
                 "give Groups, an Overlap, 'overlap', or nothing for the training groups."
             )
         _check_yes_or_no(attributes)
-        wanted = overlapping_groups(y, **attributes)
+        wanted = overlapping_groups(y, **{name: _has(values) for name, values in attributes.items()})
     if len(wanted) != len(y):
         raise ValueError(
             f"eval_groups has {len(wanted)} examples of {len(y)}; "
@@ -350,9 +354,16 @@ def _evaluation_groups(wanted, train_groups, y, attributes) -> Groups | Overlap:
     return wanted
 
 
+def _has(values):
+    "Who is known to have an attribute: where it is blank, nobody."
+    blank = blank_cells(values)
+    return np.where(blank, False, values).astype(bool) if blank.any() else values
+
+
 def _check_yes_or_no(attributes):
     "Refuse attributes that an example cannot simply have or not have."
     for name, values in attributes.items():
+        values = known_part(values)
         odd = np.ones(len(values), bool)
         if values.dtype.kind in "biu":
             odd = ~np.isin(values, (0, 1))

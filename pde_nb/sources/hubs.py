@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..algorithm.groups import as_column
 from ..core.arguments import did_you_mean
+from .blanks import blank_cells, check_found, column_with_blanks
 from .data import SPLITS, Data, make_data, split_code
 from .examples import Texts, find_pictures, import_torchvision, make_arrays, need, string_array
 from .published import SOURCES
@@ -25,7 +25,7 @@ from .tables import from_table
 def from_hf(
     dataset,  # datasets.Dataset, or a DatasetDict (or dict) with a data set for each split
     label: str,  # columns, as in `from_table`
-    attribute,
+    attribute=None,  # blank where not known; a class label without a value, or of −1, is a blank
     *,
     image=None,  # column of pictures
     split="split",  # column of the split; the keys of a dict are taken instead
@@ -47,9 +47,12 @@ def from_hf(
         frame[split] = np.repeat(list(parts), [len(part) for part in parts.values()])
     if label in frame and hasattr(features.get(label), "names"):
         options = {"classes": features[label].names} | options
-    for name in [attribute] if isinstance(attribute, str) else attribute:
-        if name in frame and hasattr(features.get(name), "names"):
-            frame[name] = _class_names(frame[name], features[name].names, name)
+    attributes = [attribute] if isinstance(attribute, str) else list(attribute or ())
+    named = [name for name in attributes if name in frame and hasattr(features.get(name), "names")]
+    for name in named:
+        frame[name] = _class_names(frame[name], features[name].names, name)
+    if named == attributes and str(options.get("unlabelled")) == "-1":
+        options.pop("unlabelled")  # what class labels mean by it in any case
     if image is not None:
         frame, root = _picture_files(frame, image, root)
     return from_table(frame, label, attribute, image=image, split=split, root=root, **options)
@@ -73,15 +76,16 @@ def _hf_frame(part, image):
 
 
 def _class_names(column, names, name):
-    "Class labels by name; −1 stands for none."
-    codes = as_column(column, name)
+    "Class labels by name; −1 stands for none, which is a blank."
+    blank = blank_cells(column, -1)
+    codes = np.where(blank, 0, column).astype(np.int64)
     odd = (codes < 0) | (codes >= len(names))
     if odd.any():
         raise ValueError(
             f"{name} has {odd.sum():,} values without a name, the first is {codes[odd][0].item()} "
             f"in row {int(odd.argmax())}; leave those rows or that split out."
         )
-    return np.array(names)[codes.astype(np.int64)]
+    return column_with_blanks(np.array(names)[codes[~blank]], blank)
 
 # %% ../../nbs/05_sources/14_hubs.ipynb #cb22853e
 def _picture_files(frame, image, root):
@@ -175,7 +179,7 @@ def open_wilds(
 def from_wilds(
     dataset,  # a labelled WILDSDataset, whole
     *,
-    attributes=None,  # names of metadata fields; default: those that WILDS evaluates by
+    attributes=None,  # names of metadata fields; default: those that WILDS evaluates by; (): none
     **options,  # fields of `DataOptions`
 ) -> Data:
     """Data from a data set of the WILDS package. Splits other than train, val and test become unused.
@@ -185,7 +189,7 @@ def from_wilds(
     _check_wilds(dataset)
     identities = getattr(dataset, "_identity_vars", None) or []
     attributes = _wilds_attributes(dataset, attributes, identities)
-    columns, values = _wilds_columns(dataset, attributes)
+    columns, values = _wilds_columns(dataset, attributes, options.pop("unlabelled", None))
     values |= {name: (0, 1) for name in attributes if name in identities}
     y = np.asarray(dataset.y_array).reshape(-1)
     classes = _wilds_names(dataset, "y", y)
@@ -237,6 +241,8 @@ def _wilds_split(dataset):
 def _wilds_attributes(dataset, attributes, identities) -> list[str]:
     "The names of the metadata fields to take, checked."
     fields = list(dataset.metadata_fields)
+    if attributes is not None and not len(attributes):
+        return []
     if attributes is None:
         grouper = getattr(dataset, "_eval_grouper", None)
         judged_by = getattr(grouper, "groupby_fields", None) or []
@@ -256,24 +262,30 @@ def _wilds_attributes(dataset, attributes, identities) -> list[str]:
     return attributes
 
 
-def _wilds_columns(dataset, attributes) -> tuple[dict, dict]:
+def _wilds_columns(dataset, attributes, unlabelled=None) -> tuple[dict, dict]:
     "The columns of some metadata fields, by name where the names are sorted, and the values they can have."
     metadata = np.asarray(dataset.metadata_array)
     columns, values = {}, {}
+    found = 0
     for field in attributes:
-        codes = metadata[:, list(dataset.metadata_fields).index(field)].astype(np.int64)
-        columns[field] = codes
+        column = metadata[:, list(dataset.metadata_fields).index(field)]
+        blank = blank_cells(column, unlabelled)
+        found += int((blank & ~blank_cells(column)).sum())
+        codes = column[~blank].astype(np.int64)
         names = _wilds_names(dataset, field, codes)
         if names and names == sorted(names):
-            columns[field] = np.array(names)[codes]
+            codes = np.array(names)[codes]
             values[field] = names
+        columns[field] = column_with_blanks(codes, blank)
+    check_found(found, unlabelled, columns)
     return columns, values
 
 
 def _wilds_names(dataset, field, codes) -> list[str]:
     "The names that WILDS has for the values of a field; empty where there are none for all."
     names = [str(v).strip() for v in (dataset.metadata_map or {}).get(field, [])]
-    usable = len(set(names)) == len(names) and 0 <= codes.min() and codes.max() < len(names)
+    within = not len(codes) or (0 <= codes.min() and codes.max() < len(names))
+    usable = len(set(names)) == len(names) and within
     return names if usable else []
 
 # %% ../../nbs/05_sources/14_hubs.ipynb #17c43284

@@ -12,7 +12,13 @@ import numpy as np
 from jaxtyping import Bool
 
 from ..algorithm.groups import Groups, Overlap
-from .blanks import blank_cells, column_with_blanks, known_groups, partial_groups
+from pde_nb.sources.blanks import (
+    blank_cells,
+    column_with_blanks,
+    known_groups,
+    partial_groups,
+    without_unlabelled,
+)
 from .data import Data
 
 # %% ../../nbs/05_sources/16_known.ipynb #kn000007
@@ -59,7 +65,8 @@ def with_known_rows(
     "The data with its attributes blank in all other rows."
     columns = {name: hidden(column, ~kept) for name, column in data.attributes.items()}
     names = data.train_groups.variables[1:]
-    groups = partial_groups(data.train_groups, data.y, [columns[name] for name in names])
+    coding = without_unlabelled(data.train_groups)
+    groups = partial_groups(coding, data.y, [columns[name] for name in names])
     judged = judged_where(data.eval_groups, kept & data.labelled)
     return replace(
         data, attributes=columns, train_groups=groups, eval_groups=judged, notes=(*data.notes, *notes)
@@ -68,9 +75,13 @@ def with_known_rows(
 # %% ../../nbs/05_sources/16_known.ipynb #kn000011
 def rows_known(data: Data, part: str, n: int | None, seed: int) -> Bool[np.ndarray, " n"]:
     "Whose attribute stays: the rows that are drawn, and all that are neither training nor validation."
-    among = np.flatnonzero(np.isin(data.split, PARTS[part]) & data.labelled)
+    inside = np.isin(data.split, PARTS[part])
+    among = np.flatnonzero(inside if n is None else inside & data.labelled)
     if n is not None and n > len(among):
-        raise ValueError(f"there are {len(among):,} rows of {part or 'training and validation'}, not {n:,}.")
+        raise ValueError(
+            f"attribute known on {n:,}: {part or 'training and validation'} has {len(among):,} rows with "
+            "a label; give at most so many."
+        )
     if n is not None:
         among = np.random.default_rng([seed, 21]).permutation(among)[:n]
     kept = ~np.isin(data.split, (0, 1))

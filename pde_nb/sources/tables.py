@@ -196,6 +196,9 @@ def check_names(column, name, role: str, opening: Opening):
         found = listed(opening.origin, name, cells, n)
         fault = f"{role} {name!r} has {what} in {counted(n, 'cell')}: {found}"
         keep = f"--as {name}=category (columns={{{name!r}: 'category'}}) keeps them as names"
+        if role == "attribute" and what == WORD:
+            word = cells[0].text
+            keep = f"--unlabelled {word!r} (unlabelled={word!r}) takes them for blanks, or {keep}"
         raise refusal(Doubt(name, fault, first=CORRECT), remedy=f"{CORRECT}, or {keep}")
     opening.remarks += [f"{role} {name}: {twin}" for twin in twins(found)]
 
@@ -212,11 +215,14 @@ def blank_words(column, name, gone, opening: Opening) -> list[str]:
     ]
 
 
+WORD = "a word for a missing value"
+
+
 def odd_names(found: Distinct, column) -> tuple[int, tuple[Cell, ...], str]:
     "Values of a label or attribute that seem to be faults: how many, the first, and what they are."
     words = np.array([says_missing(text) for text in found.texts])
     if words.any():
-        return *found.cells(words, lambda text: ""), "a word for a missing value"
+        return *found.cells(words, lambda text: ""), WORD
     if np.isfinite(found.numbers).any() and np.isnan(found.numbers).any():
         reading = read_column(column, "")
         if reading.kind == "number" and reading.n_bad:
@@ -270,7 +276,7 @@ def _picture_inputs(frame, image, root) -> Pictures:
 # %% ../../nbs/05_sources/03_tables.ipynb #08f6bee3
 from pathlib import Path
 
-from .blanks import known_values
+from .blanks import known_values, mask_blanks
 from .columns import check_kinds
 from .data import Data, make_data, split_codes
 from .examples import check_twice, need
@@ -308,6 +314,7 @@ def from_table(
     missing: str = "error",  # 'fill': the median for a number, 'missing' for a category, an empty text
     file=None,  # the file that a DataFrame is the whole of: messages then name its lines
     notes=(),  # remarks to keep
+    unlabelled=None,  # a value of the attributes that stands for a blank, such as -1
     **options,  # fields of `DataOptions`: name, seed, shares, classes, train_by, eval_groups, …
 ) -> Data:  # its `columns` is a table of what each column became
     "Data from a table. Raises `ValueError` for columns that are missing, misnamed, doubled or doubtful."
@@ -320,6 +327,7 @@ def from_table(
         options = {"name": Path(table).name.partition(".")[0]} | options
     roles = _check_roles(frame, origin.where, label, attribute, text, image, features)
     splits = _split_column(frame, origin.where, split, roles)
+    frame = mask_blanks(frame, roles["attribute"], unlabelled)
     opening = _opening(frame, origin, kinds, missing, roles, splits)
     notes = list(notes)
     if image is not None:

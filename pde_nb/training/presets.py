@@ -462,6 +462,7 @@ import warnings
 
 import numpy as np
 
+from ..sources.blanks import without_unlabelled
 from ..sources.data import SPLITS, Data
 from ..sources.published import PUBLISHED, count_cells
 
@@ -483,7 +484,7 @@ def preset_for(data: Data, method: str, variant: str) -> Preset:
             "given by themselves, from find_preset(…)."
         )
     have, want = cell_counts(data), np.array(PUBLISHED[data.name])
-    if (have != want).any():
+    if all_known(data) and (have != want).any():
         warnings.warn(
             f"preset={variant!r} was made for the {want.sum():,} published examples of {data.name!r}; this "
             f"data has {have.sum():,}, or other labels. The figures of its source are not to be expected."
@@ -500,9 +501,12 @@ def data_fault(data: Data) -> str:
         return f"has {data.n_classes} classes, not 2"
     if data.name == "civilcomments" and "black" not in data.attributes:
         return f"has no attribute 'black' (there are {', '.join(data.attributes) or 'none'})"
-    if data.name != "civilcomments" and data.train_groups.n_groups != 4:
-        return f"has {data.train_groups.n_groups} groups for training, not 4"
+    n_groups = without_unlabelled(data.train_groups).n_groups
+    if data.name != "civilcomments" and n_groups != 4:
+        return f"has {n_groups} groups for training, not 4"
     have, want = cell_counts(data), np.array(PUBLISHED[data.name])
+    if not all_known(data):
+        have, want = have.sum(1, keepdims=True), want.sum(1, keepdims=True)
     same_size = (have.sum(1) == want.sum(1)).all()  # labels may have been corrected
     if (have > want).any() and not same_size:
         s, g = np.argwhere(have > want)[0]
@@ -510,8 +514,15 @@ def data_fault(data: Data) -> str:
     return ""
 
 
+def all_known(data: Data) -> bool:
+    "Whether all groups were labelled by hand, so that they can be counted as they were published."
+    return data.guess is None and not data.partial
+
+
 def cell_counts(data: Data) -> np.ndarray:
-    "Examples in each split and group, as `PUBLISHED` has them."
+    "Examples in each split and group, as `PUBLISHED` has them; in each class where groups are not known."
+    if not all_known(data):
+        return np.array([np.bincount(data.y[data.rows(split)], minlength=2) for split in SPLITS])
     if data.name == "civilcomments":
         used = data.split >= 0
         return count_cells(data.y[used], data.attributes["black"][used], data.split[used])

@@ -17,6 +17,7 @@ from ..core.arguments import whole_number
 from ..sources.data import Data
 from .fit import Fit, fit_spec
 from .folder import Keeper, claim
+from .grouped import save_groups
 from .loop import train_together
 from .spec import RunSpec, build, built_config
 
@@ -48,6 +49,7 @@ def train_ahead(
             claim(keeper.folder, dict(built_config(spec, run), opened=opened), restart)
             if (keeper.folder / "record.json").exists():
                 continue
+            save_groups(keeper.folder, data)
             keeper.load(run)
             runs.append(run)
             keepers.append(keeper)

@@ -97,6 +97,7 @@ from ..algorithm.groups import make_groups
 from ..core.arguments import lookup, whole_number
 from ..methods.registry import find_method, method_names
 from ..networks.models import default_model, model_names
+from ..sources.blanks import blank_cells
 from ..sources.data import Data
 from .presets import DEFAULTS, PRESETS, VARIANTS, Preset, preset_for
 
@@ -273,6 +274,21 @@ def check_options(options):
             )
 
 # %% ../../nbs/08_training/10_spec.ipynb #bde909a9
+def check_filled(name: str, column, data: Data):
+    "Raises `ValueError` for an attribute that is to divide the training set and is blank in some rows."
+    n = int(blank_cells(column).sum())
+    if not n:
+        return
+    way = "have it predicted (groups='auto')"
+    if data.guess and data.guess.how != "probe":
+        made = data.train_groups.variables[-1]
+        way = f"take train_by={made!r}, which was inferred, or have it predicted (groups='auto')"
+    raise ValueError(
+        f"train_by={name!r} is blank in {n:,} of {len(column):,} rows, so it divides no training set; {way}, "
+        "or take another attribute."
+    )
+
+
 def regrouped(data: Data, by: tuple[str, ...] | None) -> Data:
     """The data with the training set divided by the label and some of the attributes; None: as it is.
 
@@ -283,6 +299,8 @@ def regrouped(data: Data, by: tuple[str, ...] | None) -> Data:
     attributes = data.guess.attributes if data.guess else data.attributes
     columns = [lookup(name, attributes, "attribute") for name in by]
     label = data.train_groups.variables[0]
+    for name, column in zip(by, columns):
+        check_filled(name, column, data)
     groups = make_groups(data.y, *columns, names=(label, *by))
     return replace(data, train_groups=replace(groups, trusted=data.train_groups.trusted))
 

@@ -56,6 +56,21 @@ def train_command(method: str, settings: tuple[str, ...]) -> Command:
 
 OTHERS = (
     Command(
+        "train-known",
+        f"pde_train {LOANS} --attribute-known 300 --method pde --epochs 8 {ALWAYS} --out out",
+        RUN,
+    ),
+    Command(
+        "train-known-seeds",
+        f"pde_train {LOANS} --attribute-known val --method jtt --epochs 4 --seeds 2 {ALWAYS} --out out",
+        ("again", "seed0", "both"),
+    ),
+    Command(
+        "train-inferred",
+        f"pde_train {LOANS} --groups spare --method group_dro --epochs 8 {ALWAYS} --out out",
+        RUN,
+    ),
+    Command(
         "train-rarely",
         f"pde_train {LOANS} --method jtt --epochs 12 --checkpoint-every 30 --out out",
         (*RUN, "first"),
@@ -79,6 +94,12 @@ OTHERS = (
         "compare",
         f"pde_compare {LOANS} --methods erm pde jtt --seeds 2 --tries 2 --budget 2 --out out",
         ("again", "trials"),
+    ),
+    Command(
+        "compare-known",
+        f"pde_compare {LOANS} --attribute-known 300 --methods erm pde --seeds 1 --tries 1 --budget 1 "
+        "--out out",
+        ("again",),
     ),
     Command(
         "compare-all",

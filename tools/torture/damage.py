@@ -34,6 +34,7 @@ class Exhibit:
 UNFINISHED = (
     Exhibit("unfinished-erm", "train-erm", "out/checkpoint.safetensors"),
     Exhibit("unfinished-pde", "train-pde", "out/checkpoint.safetensors"),
+    Exhibit("unfinished-known", "train-known", "out/checkpoint.safetensors"),
     Exhibit("unfinished-jtt-first", "train-jtt", "out/first/checkpoint.safetensors"),
     Exhibit("unfinished-jtt-second", "train-jtt", "out/checkpoint.safetensors"),
     Exhibit("unfinished-eiil", "train-eiil", "out/checkpoint.safetensors"),
@@ -43,6 +44,7 @@ UNFINISHED = (
 )
 FINISHED = (
     *("train-erm", "train-pde", "train-jtt", "train-lff", "train-dfr", "train-seeds", "train-pixels"),
+    *("train-known", "train-inferred", "compare-known"),
     *(
         "train-rarely",
         "train-pictures",
