@@ -38,11 +38,11 @@ def data_options(
     add("--data", needed=needed, metavar="WHAT", help=DATA)
     add("--label", metavar="COLUMN", help="what is to be predicted").completer = column_names
     attribute = add(
-        "--attribute", nargs="+", metavar="COLUMN", help="what may be spurious; cells may be blank"
+        "--attribute", nargs="+", metavar="COLUMN", help="what may be spurious; blank where not known"
     )
     attribute.completer = column_names
     some = (
-        "hide the attribute but on these rows: train, val, 300, val:300, none; to see what labels are worth"
+        "hide the attribute but on these rows, to see what labels are worth: train, val, 300, val:300, none"
     )
     add("--attribute-known", rare=True, metavar="ROWS", help=some)
     word = "a value of the attribute that stands for a blank, as in --unlabelled -1"

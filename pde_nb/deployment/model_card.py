@@ -11,6 +11,7 @@ import re
 from ..algorithm.metrics import Figures, GroupFigures
 from ..core.files import surroundings, write_whole
 from ..core.tables import Table, escape_markdown, percent
+from ..sources.blanks import JUDGED
 from ..sources.preparation import Preparation, read_preparation
 from ..training.fit import Fit
 from ..training.folder import run_file
@@ -303,6 +304,10 @@ def attribute_limit(record: RunRecord, preparation: Preparation) -> str:
             "It was examined in groups that a model inferred, and nobody has said what they are; it may do "
             "worse in groups that were not found."
         )
+    groups = record.config.get("groups", {})
+    if groups.get("test", groups.get("val")) in ("predicted", "inferred"):
+        made = JUDGED[groups.get("test", groups.get("val"))]
+        return f"It was examined in {made}; how it does in groups that were labelled is not known."
     known = [name for name in preparation.group_by[1:]] or list(preparation.attributes)
     if not known:
         return "It was examined in no groups but the classes; it may do worse in groups that nobody marked."

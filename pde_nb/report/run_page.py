@@ -9,6 +9,8 @@ __all__ = ['command_text', 'seconds_text', 'cost_text', 'run_page', 'file_links'
 import shlex
 from pathlib import Path
 
+import numpy as np
+
 from ..algorithm.metrics import Figures, GroupCounts, GroupFigures
 from ..analysis.mistakes import Mistake, Mistakes, WrongRow
 from ..analysis.predictions import PredictionFigures
@@ -32,11 +34,12 @@ from pde_nb.report.blocks import (
     Tile,
     interval,
 )
+from .origin_section import origin_section
 from .predictions_section import predictions_section
 from .runs import ROWS, group_order, group_styles, run_links, settings_text
 from .training_section import entry_section, training_section
 from ..training.folder import flat
-from ..training.record import RunRecord
+from ..training.record import RunRecord, rung_text, shown_figures, two_kinds
 
 # %% ../../nbs/10_report/09_run_page.ipynb #24bc821d
 def run_headline(record: RunRecord, split: str) -> list:
@@ -85,7 +88,9 @@ def epoch_tile(record: RunRecord) -> Tile:
     if record.first:
         note += ", those of the first stage included"
     if record.chosen_by:
-        note += f"; {record.chosen_by}"
+        by_worst = "rule" not in record.curve[record.best_epoch]
+        worst = f"chosen by the worst of {rung_text(record, 'val')}"
+        note += f"; {worst if by_worst else record.chosen_by}"
     return Tile("chosen epoch", f"{record.best_epoch} of {len(record.curve)}", note)
 
 # %% ../../nbs/10_report/09_run_page.ipynb #5c3289a7
@@ -93,6 +98,8 @@ def group_section(record: RunRecord, split: str) -> list:
     "Every group, with the split that is asked for first; the worst first where there are many."
     splits = ordered_splits(record, split)
     styles = group_styles(record.counts(split))
+    if two_kinds(record):
+        return [Section("Groups"), *(group_listing(record, s) for s in splits)]
     figures = {s: record.figures(s) for s in splits}
     order = group_order(record.counts(split).accuracy)
     rows = []
@@ -116,6 +123,19 @@ def group_section(record: RunRecord, split: str) -> list:
         Section("Groups"),
         Listing("groups", Table(head, rows[:ROWS], caption=caption), Table(head, rows)),
     ]
+
+# %% ../../nbs/10_report/09_run_page.ipynb #rp000004
+def group_listing(record: RunRecord, split: str) -> Listing:
+    "The groups of one split, where each split has groups of its own kind."
+    groups = shown_figures(record, split).groups
+    styles = group_styles(record.counts(split))
+    order = group_order(np.array([group.accuracy for group in groups]))
+    rows = [(Mark(styles[groups[i].name], groups[i].name), *group_cells(groups[i])) for i in order]
+    head = ("group", f"{split}, %", f"{split}, right")
+    caption = f"{rung_text(record, split)}. Accuracy with Wilson's 95 % interval."
+    if len(rows) > ROWS:
+        caption += f" The {ROWS} worst of {len(rows)} groups."
+    return Listing(f"groups_{split}", Table(head, rows[:ROWS], caption=caption), Table(head, rows))
 
 
 def ordered_splits(record: RunRecord, first: str) -> list[str]:
@@ -341,6 +361,7 @@ def run_page(
     attention: list = (),  # blocks on what the model looks at
     found: PredictionFigures | None = None,  # what follows from its predictions
     place=None,  # folder of the page, from which it leads to the files of the run
+    examples: list = (),  # blocks with rows of inferred groups
 ) -> Document:
     "The page of one run. Raises `ValueError` for a split that was not evaluated."
     figures, config = record.figures(split), record.config
@@ -354,6 +375,7 @@ def run_page(
         *file_links(record, place),
         *group_section(record, split),
         *average_section(record, split),
+        *origin_section(record, examples),
         *predictions_section(found),
         *mistake_section(mistakes),
         *attention,

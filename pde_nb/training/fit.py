@@ -84,8 +84,9 @@ def robust_fit(
     """
     options = dict(schedule=schedule, preset=preset, weights=weights, inputs=inputs, train_by=train_by)
     network = dict(model=model, method=method, preset=preset, schedule=schedule, weights=weights)
+    kept = None if restart else out
     data = with_groups(
-        data, groups, **network, inputs=inputs, device=device, out=None if restart else out, bar=bar
+        data, groups, **network, inputs=inputs, train_by=train_by, device=device, out=kept, bar=bar
     )
     spec = decide(data, model, method, **options, seed=seed, device=device, **changes)
     keep = dict(out=out, restart=restart, checkpoint_every=checkpoint_every, bar=bar, opened=opened)
@@ -121,7 +122,8 @@ def fit_spec(
         config["first_run"] = given_run(stage)
     if began:
         began(run, config)
-    job = Job(run, config, run_notes(run, data, heard), checkpoint_every, restart, bar, opened, stage)
+    notes = run_notes(run, data, heard)
+    job = Job(run, config, notes, checkpoint_every, restart, bar, opened, stage, data)
     return fit_in_memory(job) if out is None else fit_in_folder(job, Path(out))
 
 # %% ../../nbs/08_training/12_fit.ipynb #cd1f8db4
@@ -171,6 +173,7 @@ class Job:
     bar: bool = True
     opened: dict | None = None
     stage: FirstStage | None = None  # of a method of two stages
+    given: Data | None = None  # the data before `train_by`: its groups are kept
 
 
 def fit_in_memory(job: Job) -> Fit:
@@ -191,7 +194,7 @@ def fit_in_folder(job: Job, folder: Path) -> Fit:
             load_learned(folder, run)
             keeper.path.unlink(missing_ok=True)  # a kill may have come between the record and this
             return Fit(run.model, RunRecord.read(folder), None, run)
-        save_groups(folder, run.data)
+        save_groups(folder, job.given or run.data)
         first = train_first(job, folder) if job.stage else None
         keeper.load(run)
         record = conclude(train(run, keeper, job.bar), job.config, job.notes, first)
@@ -217,7 +220,8 @@ def train_first(job: Job, out: Path | None) -> FirstStageRecord:
     folder = stage.folder(one.method.name, config, out)
     opened = config.pop("opened")
     restart = job.restart and stage.shared is None
-    first = Job(one, config, job.notes, job.checkpoint_every, restart, job.bar, opened)
+    keep = dict(checkpoint_every=job.checkpoint_every, restart=restart, bar=job.bar, opened=opened)
+    first = Job(one, config, job.notes, **keep, given=job.given)
     fit = fit_in_memory(first) if folder is None else fit_in_folder(first, folder)
     return hand_over(one, fit.record, folder, job.run)
 
@@ -266,17 +270,23 @@ def scarce_groups(data: Data) -> list[tuple[int, str]]:
     groups = data.evaluation("val")
     names = list(groups.names) if isinstance(groups, Overlap) else group_names(groups)
     few = []
-    own = groups.counts if inferred_beside_true(data) else data.eval_groups.counts
-    for name, n, anywhere in zip(names, groups.counts, own):
+    of_val = judged_in_val(data)
+    for name, n, anywhere in list(zip(names, groups.counts, data.eval_groups.counts))[of_val]:
         if anywhere and shown_difference(max(n, 1)) > COARSE:
             few.append((int(n), name))
     return sorted(few)
 
 
-def inferred_beside_true(data: Data) -> bool:
-    "Whether some splits are judged by inferred groups and others by true ones."
-    judged = set(data.guess.judged.values()) if data.guess else set()
-    return "inferred" in judged and len(judged) > 1
+def judged_in_val(data: Data) -> slice:
+    "Which groups validation is judged by, where other splits are judged by groups of another kind."
+    n = data.train_groups.n_groups
+    if data.guess is None or data.eval_groups.n_groups <= n:
+        return slice(None)
+    ours = group_names(data.train_groups)
+    first = [name.removeprefix("predicted ") for name in data.eval_groups.names[:n]]
+    if first != ours:
+        return slice(None)
+    return slice(n) if data.guess.judged.get("val") in ("predicted", "inferred") else slice(n, None)
 
 
 def scarce_text(name: str, n: int) -> str:
