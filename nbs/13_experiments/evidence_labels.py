@@ -119,15 +119,19 @@ def task_table(found: Found, key: str) -> Table:
 
 
 def loss_table(found: Found) -> Table:
-    "PDE under each condition minus PDE with all labels, in points, on every task."
+    "The methods that use training groups under each condition, minus themselves with all labels, in points."
     rows = []
-    for key, title in TASKS.items():
-        cells = []
-        for condition in [*CONDITIONS][1:]:
-            d = difference(found[key][condition]["pde"], found[key]["full"]["pde"])
-            cells.append(DASH if d is None else f"{signed_text(d)} ({d.n})")
-        rows.append((title, *cells))
-    return Table(("PDE, points (seeds)", *[*CONDITIONS.values()][1:]), tuple(rows))
+    for method, key in product(USES_GROUPS, TASKS):
+        full = found[key]["full"][method]
+        losses = [difference(found[key][c][method], full) for c in [*CONDITIONS][1:]]
+        if any(d is not None for d in losses):
+            rows.append((METHODS[method], TASKS[key], *map(loss_text, losses)))
+    return Table(("points (seeds)", "", *[*CONDITIONS.values()][1:]), tuple(rows), "llrrrrr")
+
+
+def loss_text(d: Summary | None) -> str:
+    "A difference with its interval and its seeds; a dash for none."
+    return DASH if d is None else f"{signed_text(d)} ({d.n})"
 
 
 # Targets
