@@ -148,12 +148,17 @@ def near_text(found: Found, condition: str, points: float, needed: int) -> str:
     there = {title: d for title, d in losses.items() if d is not None}
     near = [title for title, d in there.items() if 100 * d.mean >= -points]
     answer = verdict(len(near), needed, len(losses) - len(there))
-    parts = [f"{title} {fixed(100 * d.mean, sign='+')}" for title, d in there.items()]
+    parts = [f"{title} {fixed(100 * d.mean, sign='+')}{few_text(d.n)}" for title, d in there.items()]
     sentence = f"PDE is within {points:g} points of all labels on {number_text(len(near))} of "
     sentence += f"{number_text(len(losses))} tasks: {'; '.join(parts)}."
     missing = [title for title, d in losses.items() if d is None]
     sentence += f" Not run: {joined(missing)}." if missing else ""
     return f"**{answer}**, with {WORDS[condition]}. {sentence}"
+
+
+def few_text(n: int) -> str:
+    "How many seeds, where it is not five."
+    return "" if n == SEEDS else f" ({n} seed{'s' * (n > 1)})"
 
 
 WORDS = {"val": "the labels of validation alone", "val-300": "300 labelled rows"}
@@ -275,6 +280,21 @@ def hurt_texts(found: Found) -> list[str]:
             where = f"{METHODS[method]} on {TASKS[key]}, {CONDITIONS[condition]}"
             lines.append(f"{where}: {signed_text(d)} points ({d.n})")
     return lines
+
+
+# What was changed between the runs
+
+
+def changes_table(found: Found) -> Table:
+    "PDE before a change of the library and after it, and the difference, paired by seed."
+    rows = []
+    for path in sorted((LABELS / "earlier").glob("*/*/pde.json")):
+        key, condition = path.parent.parent.name, path.parent.name
+        before, after = read_runs(path), found[key][condition]["pde"]
+        cells = [runs_text(before), runs_text(after), loss_text(difference(after, before))]
+        rows.append((TASKS[key], CONDITIONS[condition], *cells))
+    head = ("PDE, worst group on test", "known on", "before", "after", "points (seeds)")
+    return Table(head, tuple(rows), "llrrr")
 
 
 # The bound of the sure rows
