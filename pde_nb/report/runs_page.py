@@ -45,7 +45,7 @@ from pde_nb.report.runs import (
     variant_settings,
     variants,
 )
-from ..training.record import RunRecord
+from ..training.record import RunRecord, judged_in, rung_text, two_kinds
 
 # %% ../../nbs/10_report/11_runs_page.ipynb #6bb06f1e
 TILES = 4  # comparisons beside the headline
@@ -181,9 +181,12 @@ def how_to_read(found: list[Variant]) -> str:
 # %% ../../nbs/10_report/11_runs_page.ipynb #30a46b62
 def group_matrix(found: list[Variant], split: str) -> list:
     "The accuracy of every group under every variant, the mean over its seeds."
-    counts = found[0].runs[0].counts(split)
+    first = found[0].runs[0]
+    counts = first.counts(split)
     accuracy = np.array([mean_accuracy(variant, split) for variant in found])
     order = group_order(accuracy.min(0))
+    if two_kinds(first):
+        order = [i for i in order if counts.total[i]]
     rows = []
     for i in order:
         shares = [percent(v, mark="") for v in accuracy[:, i]]
@@ -191,6 +194,8 @@ def group_matrix(found: list[Variant], split: str) -> list:
     caption = f"Accuracy on {split}, %"
     if any(len(variant.runs) > 1 for variant in found):
         caption += ", mean over seeds"
+    if judged_in(first, split) not in ("labelled", "classes"):
+        caption += f"; {rung_text(first, split)}"
     if len(order) > ROWS:
         caption += f"; the {ROWS} worst of {len(order)} groups"
     head = ("group", f"{split} examples", *(variant.label for variant in found))
