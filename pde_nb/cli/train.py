@@ -22,7 +22,7 @@ from ..methods.registry import METHODS, find_method, method_names
 from ..sources.data import Data
 from ..training.fit import Fit, fit_spec, validation_note
 from ..training.folder import unfinished
-from ..training.grouped import with_groups
+from ..training.grouped import network_of, with_groups
 from ..training.record import record_parts
 from ..training.run import Run
 from ..training.seeds import fit_seeds, seeds_table
@@ -105,11 +105,12 @@ def check_schedule(args: argparse.Namespace):
             )
 
 # %% ../../nbs/12_cli/03_train.ipynb #76d113f8
-def run_folder(args: argparse.Namespace, spec: RunSpec) -> Path:
+def run_folder(args: argparse.Namespace, data: Data) -> Path:
     "Where the run goes; one that began when folders did not name the model goes on where it was."
     last = f"seed{args.seed}" if args.seeds is None else "seeds"
-    start = f"runs/{spec.data}-{args.method}"
-    out = Path(args.out or f"{start}-{Path(spec.model).name}-{last}")
+    start = f"runs/{data.name}-{args.method}"
+    network = network_of(data, args.model, args.method, args.preset, args.schedule, asked_inputs(args))
+    out = Path(args.out or f"{start}-{Path(network['model']).name}-{last}")
     earlier = Path(f"{start}-default-{last}")
     named = args.out or args.model
     return out if named or out.exists() or not earlier.exists() else earlier
@@ -130,12 +131,13 @@ def _train(args):
     args.run_folder = args.out  # what an interrupt speaks of
     data = open_asked(args)
     say(f"{data.describe()} \n{say_columns(data)}")
-    whole = grouped_data(args, data, None if args.restart else args.out)
+    check_method_has(args)
+    out = run_folder(args, data)
+    whole = grouped_data(args, data, None if args.restart else out)
     for note in whole.notes[len(data.notes) :]:
         say(f"note: {note}\n")
     data = whole
     spec = spec_of(args, data)
-    out = run_folder(args, spec)
     args.run_folder = out
     keep = dict(out=out, restart=args.restart, checkpoint_every=args.checkpoint_every)
     keep |= dict(opened=opened_with(args, data), first=args.first)

@@ -57,7 +57,7 @@ def train_command(method: str, settings: tuple[str, ...]) -> Command:
 OTHERS = (
     Command(
         "train-known",
-        f"pde_train {LOANS} --attribute-known 300 --method pde --epochs 8 {ALWAYS} --out out",
+        f"pde_train {LOANS} --attribute-known 150 --method pde --epochs 8 {ALWAYS} --out out",
         RUN,
     ),
     Command(
@@ -97,7 +97,7 @@ OTHERS = (
     ),
     Command(
         "compare-known",
-        f"pde_compare {LOANS} --attribute-known 300 --methods erm pde --seeds 1 --tries 1 --budget 1 "
+        f"pde_compare {LOANS} --attribute-known 150 --methods erm pde --seeds 1 --tries 1 --budget 1 "
         "--out out",
         ("again",),
     ),

@@ -94,11 +94,9 @@ def no_revision() -> None:
 
 def stand_still():
     """Let the modules of the library see a clock that stands still, and no revision."""
-    from pde_nb.cli import opening
     from pde_nb.core import files
 
     files._revision = no_revision
-    opening.setting_comments()  # stand in the help: parsed once, instead of for every command
     for name, module in list(sys.modules.items()):
         if name.startswith("pde_nb") and getattr(module, "time", None) is time:
             module.time = StillClock()
