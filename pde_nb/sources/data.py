@@ -20,7 +20,7 @@ from functools import cached_property
 from jaxtyping import Bool, Int, Int8, Shaped
 
 from ..core.tables import Table
-from .blanks import Guess, labelled_examples
+from .blanks import Guess, blank_cells, labelled_examples
 from .examples import Arrays, Columns, Pictures, Texts, fingerprint
 
 # %% ../../nbs/05_sources/02_data.ipynb #c484aca6
@@ -53,7 +53,13 @@ class Data:
     @cached_property
     def labelled(self) -> Bool[np.ndarray, " n"]:
         "Whose group was labelled by hand: no attribute that divides the training set is blank."
-        return self.guess.labelled if self.guess else labelled_examples(self.train_groups)
+        if self.guess:
+            return self.guess.labelled
+        labelled = labelled_examples(self.train_groups)
+        for name in self.train_groups.variables[1:]:
+            if name in self.attributes:  # blanks of test rows leave no trace in the training groups
+                labelled = labelled & ~blank_cells(self.attributes[name])
+        return labelled
 
     @property
     def partial(self) -> bool:
