@@ -53,13 +53,7 @@ class Data:
     @cached_property
     def labelled(self) -> Bool[np.ndarray, " n"]:
         "Whose group was labelled by hand: no attribute that divides the training set is blank."
-        if self.guess:
-            return self.guess.labelled
-        labelled = labelled_examples(self.train_groups)
-        for name in self.train_groups.variables[1:]:
-            if name in self.attributes:  # blanks of test rows leave no trace in the training groups
-                labelled = labelled & ~blank_cells(self.attributes[name])
-        return labelled
+        return self.guess.labelled if self.guess else _labelled_rows(self)
 
     @property
     def partial(self) -> bool:
@@ -90,6 +84,15 @@ class Data:
         return _description(self, max_rows)
 
 # %% ../../nbs/05_sources/02_data.ipynb #7e98a723
+def _labelled_rows(data: Data):
+    "Who has no blank in an attribute that divides; those of test rows leave no trace in training groups."
+    labelled = labelled_examples(data.train_groups)
+    for name in data.train_groups.variables[1:]:
+        if name in data.attributes:
+            labelled = labelled & ~blank_cells(data.attributes[name])
+    return labelled
+
+
 def part_of_groups(groups: Groups | Overlap, rows) -> Groups | Overlap:
     "The groups of some of the examples, in the coding of the whole."
     if isinstance(groups, Overlap):
