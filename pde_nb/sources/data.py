@@ -20,7 +20,7 @@ from functools import cached_property
 from jaxtyping import Bool, Int, Int8, Shaped
 
 from ..core.tables import Table
-from .blanks import Guess, labelled_examples
+from .blanks import Guess, blank_cells, labelled_examples
 from .examples import Arrays, Columns, Pictures, Texts, fingerprint
 
 # %% ../../nbs/05_sources/02_data.ipynb #c484aca6
@@ -53,7 +53,7 @@ class Data:
     @cached_property
     def labelled(self) -> Bool[np.ndarray, " n"]:
         "Whose group was labelled by hand: no attribute that divides the training set is blank."
-        return self.guess.labelled if self.guess else labelled_examples(self.train_groups)
+        return self.guess.labelled if self.guess else _labelled_rows(self)
 
     @property
     def partial(self) -> bool:
@@ -84,6 +84,15 @@ class Data:
         return _description(self, max_rows)
 
 # %% ../../nbs/05_sources/02_data.ipynb #7e98a723
+def _labelled_rows(data: Data):
+    "Who has no blank in an attribute that divides; those of test rows leave no trace in training groups."
+    labelled = labelled_examples(data.train_groups)
+    for name in data.train_groups.variables[1:]:
+        if name in data.attributes:
+            labelled = labelled & ~blank_cells(data.attributes[name])
+    return labelled
+
+
 def part_of_groups(groups: Groups | Overlap, rows) -> Groups | Overlap:
     "The groups of some of the examples, in the coding of the whole."
     if isinstance(groups, Overlap):
