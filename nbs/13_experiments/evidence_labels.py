@@ -268,6 +268,21 @@ def refusal_texts(found: Found) -> list[str]:
     return lines
 
 
+def empty_texts(found: Found) -> list[str]:
+    "Where the probe named no training row at all of some groups, in the first such seed."
+    lines = []
+    for key, condition in product(TASKS, CONDITIONS):
+        for trial in found[key][condition]["pde"].trials:
+            train = trial["true"].get("train", {"true": [], "found": []})
+            lost = sum(n > 0 and not m for n, m in zip(train["true"], train["found"]))
+            if lost:
+                where = f"{TASKS[key]}, {CONDITIONS[condition]}, seed {trial['seed']}"
+                worst = percent(worst_of(trial))
+                lines.append(f"{where}: {lost} of {len(train['true'])} groups, worst group on test {worst}")
+                break
+    return lines
+
+
 def hurt_texts(found: Found) -> list[str]:
     "Where a method with predicted or inferred groups is below plain training with as many labels."
     lines = []
