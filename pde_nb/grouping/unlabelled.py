@@ -14,7 +14,7 @@ from jaxtyping import Bool, Int
 
 from ..algorithm.groups import Groups, Overlap
 from .infer import CannotInfer, Inferred, infer_groups
-from .predicted import ENOUGH
+from .predicted import FEWEST
 from .representation import Representation
 from ..sources.blanks import Guess, known_groups
 from ..sources.data import SPLITS, Data
@@ -48,7 +48,7 @@ def judged_by_labels(data: Data, name: str, labelled: Bool[np.ndarray, " n"]) ->
     if labelled.all():
         return "labelled"
     there = data.eval_groups.counts > 0
-    enough = (data.evaluation(name).counts[there] >= ENOUGH).all()
+    enough = (data.evaluation(name).counts[there] >= FEWEST).all()
     return "some" if labelled.any() and (enough or name == "test") else "inferred"
 
 
