@@ -41,9 +41,7 @@ def data_options(
         "--attribute", nargs="+", metavar="COLUMN", help="what may be spurious; blank where not known"
     )
     attribute.completer = column_names
-    some = (
-        "hide the attribute but on these rows, to see what labels are worth: train, val, 300, val:300, none"
-    )
+    some = "hide the attribute except on these rows, to see what labels are worth: train, val, 300, val:300, none"
     add("--attribute-known", rare=True, metavar="ROWS", help=some)
     word = "a value of the attribute that stands for a blank, as in --unlabelled -1"
     add("--unlabelled", rare=True, metavar="VALUE", help=word)
@@ -109,8 +107,9 @@ def column_names(prefix, parsed_args, **kwargs) -> list[str]:
 def group_options(section: Section):
     "The option that says where groups are from that are missing."
     text = (
-        "rows without a group: auto (default) predicts them from those that have one; chosen too, where "
-        "those were picked, not drawn at random; infer needs no attribute; given leaves them"
+        "rows without a group: auto (default) predicts it from the labelled rows; chosen too, for rows "
+        "picked for labelling (pde data sample); infer needs no label (xrm, spare, eiil: one way of it); "
+        "given leaves them blank"
     )
     section.add("--groups", default="auto", choices=keys_of("training.grouped", "GROUPS"), help=text)
 

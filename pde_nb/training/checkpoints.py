@@ -141,7 +141,7 @@ def load_state(
 def _unusable(path, kind, why):
     "The error for a file that cannot be read as a state."
     return ValueError(
-        f"{str(path)!r} is not a usable {kind}: {why}. Restore it from a copy, or delete it and start anew."
+        f"{str(path)!r} cannot be used as {kind}: {why}. Restore it from a copy, or delete it and start anew."
     )
 
 

@@ -271,8 +271,8 @@ def guess_of_state(state: dict) -> KeptGuess:
 
 def kept_guess(folder) -> KeptGuess | None:
     """What the folder of a finished run keeps of groups that were not all labelled by hand; None where they
-    were. Raises `ValueError` for a file that is damaged, or not of this run."""
-    if not (Path(folder) / GROUPS_FILE).exists():
+    were. Raises `ValueError` for a file that is gone, damaged, or not of this run."""
+    if GROUPS_FILE not in read_record_of(folder)["files"]:
         return None
     return guess_of_state(load_state(run_file(folder, GROUPS_FILE), "groups"))
 
