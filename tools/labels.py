@@ -245,8 +245,8 @@ def run_seed(study: Study, condition: str, paths: dict[str, Path], seed: int, mo
 
 
 def methods_under(condition: str, asked) -> list[str]:
-    """The methods that are run under a condition; the others are those of `full`."""
-    known = USES_GROUPS if condition in ("full", "val") else (*USES_GROUPS, *OTHERS)
+    """The methods that are run under a condition; in `val` the others are those of `full`."""
+    known = USES_GROUPS if condition == "val" else (*USES_GROUPS, *OTHERS)
     return [name for name in known if asked is None or name in asked]
 
 
@@ -268,8 +268,17 @@ def run_bounds(args):
             run_seed(study, condition, dict(pde=path), seed, bound)
 
 
+def shared_part(here: dict, there: dict) -> dict:
+    """What the first says of the keys that both have, in dictionaries within them too."""
+    shared = {}
+    for key in here.keys() & there.keys():
+        nested = isinstance(here[key], dict) and isinstance(there[key], dict)
+        shared[key] = shared_part(here[key], there[key]) if nested else here[key]
+    return shared
+
+
 def run_check(args):
-    """Whether runs on record are those that the condition `full` asks for, of every task and method."""
+    """In which settings that both know the runs on record differ from the condition `full`."""
     for name, task in TASKS.items():
         study = Study(name, task, open_task(task, args.root), args.root, args.root)
         known = contenders(task, study.data)
@@ -277,7 +286,7 @@ def run_check(args):
             earlier = Result.read(RECORDS / name / f"{method}.json")
             contender = Contender(known[method].method, (earlier.chosen,), task.settings)
             spec = contender_spec(contender, study.data, **study.network)
-            differ = spec_differences(earlier.spec, spec.config())
+            differ = spec_differences(earlier.spec, shared_part(spec.config(), earlier.spec))
             say(f"{name} {method}: {len(earlier.trials)} seeds; {'; '.join(differ) or 'the same'}")
 
 

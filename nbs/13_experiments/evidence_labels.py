@@ -86,6 +86,17 @@ def read_all() -> Found:
     return found
 
 
+def repeat_text() -> str:
+    "How many runs with all labels were made again, and how many of those have the counts on record."
+    same, n = 0, 0
+    for path in sorted(LABELS.glob("*/full/*.json")):
+        earlier = {t.seed: t.to_dict() for t in read_task(path.parent.parent.name)[path.stem].trials}
+        for trial in read_runs(path).trials:
+            n += 1
+            same += trial["splits"]["test"] == earlier[trial["seed"]]["splits"]["test"]
+    return f"Of the runs with all labels, {n} were made again: {same} have every count of those on record."
+
+
 def difference(one: Runs, other: Runs) -> Summary | None:
     "The first minus the second, paired by seed; None where no seed has both."
     seeds = sorted(one.worst.keys() & other.worst.keys())
