@@ -41,7 +41,7 @@ def data_options(
         "--attribute", nargs="+", metavar="COLUMN", help="what may be spurious; blank where not known"
     )
     attribute.completer = column_names
-    some = "hide the attribute except on these rows, to see what labels are worth: train, val, 300, val:300, none"
+    some = "hide labels except on these rows, to see what they are worth: train, val, 300, val:300, none"
     add("--attribute-known", rare=True, metavar="ROWS", help=some)
     word = "a value of the attribute that stands for a blank, as in --unlabelled -1"
     add("--unlabelled", rare=True, metavar="VALUE", help=word)
