@@ -158,7 +158,9 @@ def near_text(found: Found, condition: str, points: float, needed: int) -> str:
     losses = {TASKS[key]: difference(of[condition]["pde"], of["full"]["pde"]) for key, of in found.items()}
     there = {title: d for title, d in losses.items() if d is not None}
     near = [title for title, d in there.items() if 100 * d.mean >= -points]
-    answer = verdict(len(near), needed, len(losses) - len(there))
+    firm = [title for title, d in there.items() if d.n >= FIRM]
+    settled = len(set(near) & set(firm)), len(set(near) | (losses.keys() - set(firm)))
+    answer = verdict(len(near), needed, len(losses) - len(there), settled)
     parts = [f"{title} {fixed(100 * d.mean, sign='+')}{few_text(d.n)}" for title, d in there.items()]
     sentence = f"PDE is within {points:g} points of all labels on {number_text(len(near))} of "
     sentence += f"{number_text(len(losses))} tasks: {'; '.join(parts)}."
@@ -175,27 +177,37 @@ def few_text(n: int) -> str:
 WORDS = {"val": "the labels of validation alone", "val-300": "300 labelled rows"}
 
 
-def verdict(n: int, needed: int, open_: int) -> str:
-    "Yes, no or open: so many of those needed are there, and so many are not known."
+FIRM = 3  # seeds, without which an answer holds so far only
+
+
+def verdict(n: int, needed: int, open_: int, settled: tuple[int, int]) -> str:
+    """Yes, no or open: so many of those needed are there, and so many are not known. "So far" where it would
+    not hold with the least and the most that tasks of enough seeds leave possible."""
+    least, most = settled
     if n >= needed:
-        return "Yes"
-    return "Open" if n + open_ >= needed else "No"
+        return "Yes" if least >= needed else "Yes, so far"
+    if n + open_ >= needed:
+        return "Open"
+    return "No" if most < needed else "No, so far"
 
 
 def ahead_text(found: Found, condition: str = "val") -> str:
     "Whether PDE is ahead of the methods that need no training groups, on every task."
     behind, missing = [], []
     told, pairs = 0, 0
+    fewest = SEEDS
     for key, of in found.items():
         differences = {m: difference(of[condition]["pde"], of[condition][m]) for m in WITHOUT}
         if not has(differences.values()):
             missing.append(TASKS[key])
             continue
         pairs += len(differences)
+        fewest = min(fewest, *(d.n for d in differences.values()))
         told += sum(d.n > 1 and d.low > 0 for d in differences.values())
         behind += [f"{METHODS[m]} on {TASKS[key]}" for m, d in differences.items() if d.mean <= 0]
-    answer = "Open" if missing else "Yes"
-    answer = "No" if behind else answer
+    answer = "No" if behind else "Yes"
+    answer += ", so far" if fewest < FIRM else ""
+    answer = "Open" if missing and not behind else answer
     names = joined([METHODS[m] for m in WITHOUT])
     text = f"**{answer}**: with the same labels, PDE is ahead of {names} by the mean on every task run"
     text += f", but for {joined(behind)}" if behind else ""
