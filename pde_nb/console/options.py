@@ -107,11 +107,11 @@ def column_names(prefix, parsed_args, **kwargs) -> list[str]:
 def group_options(section: Section):
     "The option that says where groups are from that are missing."
     text = (
-        "rows without a group: auto (default) predicts it from the labelled rows; chosen too, for rows "
-        "picked for labelling (pde data sample); infer needs no label (xrm, spare, eiil: one way of it); "
-        "given leaves them blank"
+        "rows without a group: auto (default) predicts it from labelled rows; chosen too, if those were "
+        "picked; infer (xrm, spare, eiil: a way of it) needs none; given leaves it blank"
     )
-    section.add("--groups", default="auto", choices=keys_of("training.grouped", "GROUPS"), help=text)
+    words = keys_of("training.grouped", "GROUPS")
+    section.add("--groups", default="auto", choices=words, metavar="WORD", help=text)
 
 # %% ../../nbs/11_console/04_options.ipynb #cb93b2f7
 WEIGHTS = "to start from: pretrained (default), a .safetensors or .pth file, or none"
