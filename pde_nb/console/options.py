@@ -107,8 +107,8 @@ def column_names(prefix, parsed_args, **kwargs) -> list[str]:
 def group_options(section: Section):
     "The option that says where groups are from that are missing."
     text = (
-        "rows without a group: auto (default) predicts it from labelled rows; chosen too, if those were "
-        "picked; infer (xrm, spare, eiil: a way of it) needs none; given leaves it blank"
+        "where it is blank: auto (default) predicts it from labelled rows, chosen from picked ones; "
+        "infer, xrm, spare, eiil need none; given leaves it"
     )
     words = keys_of("training.grouped", "GROUPS")
     section.add("--groups", default="auto", choices=words, metavar="WORD", help=text)
@@ -164,7 +164,7 @@ def method_word(text: str) -> str:
 # %% ../../nbs/11_console/04_options.ipynb #e3a05162
 OFTEN = ("epochs", "lr", "batch_size")
 SELDOM = ("eps", "eps_on", "no_decay", "lr_decay", "ties", "evaluate", "eval_batch")
-SELDOM += ("channels_last", "compile", "graph")
+SELDOM += ("select", "channels_last", "compile", "graph")
 EVERY_VIEW = (USUAL, SETTINGS, ALL)
 
 
