@@ -15,15 +15,14 @@ writes these lines as `results/labelling.json`, with a seal.
 
 import argparse
 import json
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 from evidence import TASKS, open_task
 
-import pde_nb.grouping.predicted as predicted
 from pde_nb.core.seals import write_sealed
 from pde_nb.grouping.guess import guess_attribute
+from pde_nb.grouping.predicted import predict_groups
 from pde_nb.grouping.representation import represent
 from pde_nb.grouping.sampling import choose_rows
 from pde_nb.sources.blanks import value_codes
@@ -110,12 +109,11 @@ def train(task, root, seeds, add):
     truth = value_codes(data.attributes[name], data.train_groups.values[1])
     for seed in seeds:
         for way in WAYS:
-            predicted.guess_attribute = partial(guess_attribute, chosen=way == "chosen")
             for codes, _ in labels_in_rounds(seen.x, data.y, truth, data.split, way, seed):
                 n = int((codes >= 0).sum())
                 if n in TRAINED:
                     some = with_known_rows(data, (codes >= 0) | (data.split == 2))
-                    whole = predicted.predict_groups(some, seen)
+                    whole = predict_groups(some, seen, chosen=way == "chosen")
                     fit = robust_fit(None, whole, "pde", lr=RATES[task], seed=seed, bar=False)
                     found = fit.record.figures("test")
                     add(

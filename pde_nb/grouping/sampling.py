@@ -145,6 +145,10 @@ def shares_of_splits(where: str, blank, split, n: int) -> dict[int, int]:
         words = ", ".join(map(repr, WHERE))
         raise ValueError(f"where={where!r}{did_you_mean(str(where), WHERE)}; use one of {words}.")
     room = {s: int((blank & (split == s)).sum()) for s in WHERE[where]}
+    if not any(room.values()):
+        raise ValueError(
+            f"every row that could be labelled (where={where!r}) has a label: there is none to choose."
+        )
     if not 1 <= n <= sum(room.values()):
         parts = "training" if where == "train" else "training and validation"
         raise ValueError(

@@ -111,6 +111,7 @@ from dataclasses import field
 
 from ..algorithm.groups import as_column, make_groups, overlapping_groups
 from pde_nb.sources.blanks import (
+    UNLABELLED,
     blank_cells,
     check_found,
     column_with_blanks,
@@ -195,6 +196,12 @@ MOST_FRACTIONS = 20  # so many different values with fractions may still be cate
 def _attribute_column(values, name, unlabelled=None):
     "A checked attribute: like `_categories`, but a cell may be blank."
     blank = blank_cells(values, unlabelled)
+    words = np.asarray(values)[~blank] if blank.ndim == 1 else np.zeros(0)
+    if words.dtype.kind in "OU" and UNLABELLED in set(words.tolist()):
+        raise ValueError(
+            f"{name} has the value {UNLABELLED!r}, which stands for a blank here; say so with "
+            f"unlabelled={UNLABELLED!r} (--unlabelled), or rename the value."
+        )
     if not blank.ndim or not blank.any() or blank.ndim > 1:
         return _categories(values, name)
     if blank.all():
