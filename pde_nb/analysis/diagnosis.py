@@ -399,7 +399,7 @@ def _suggestion_lines(d: Diagnosis):
     s = d.suggestion
     lines = [f"suggestion: {s.why}"]
     if d.examined:
-        share = f"{100 * s.warmup / d.n_train:.1f} % of the training set"
+        share = f"{100 * s.warmup / d.n_train:.1f} % of the {d.n_train:,} to train on"
         smallest = f"; the smallest group has {s.per_group:,}" if s.per_group < 5 * FEW else ""
         lines.append(f"  warm-up of PDE: {s.warmup:,} examples, {share}{smallest}")
     return [*lines, f"  {s.command}"]
