@@ -20,7 +20,7 @@ from ..grouping.unlabelled import unlabelled_groups, with_inferred
 from ..sources.blanks import known_values, partial_groups, without_unlabelled
 from ..sources.data import Data
 from .checkpoints import load_state, save_state
-from .folder import GROUPS_FILE, flat, guess_of_state, read_record_of, run_file
+from .folder import GROUPS_FILE, fingerprint, flat, guess_of_state, read_record_of, run_file
 from .spec import chosen_inputs, chosen_model, chosen_preset, preset_of_schedule
 
 # %% ../../nbs/08_training/11_grouped.ipynb #gd000007
@@ -114,7 +114,7 @@ def asked_for(data: Data, groups, model, method, preset, schedule, weights, inpu
         data=data.digest,
         groups=groups,
         model=named if isinstance(named, str) else type(named).__name__,
-        own=isinstance(named, nn.Module),
+        own=fingerprint(named) if isinstance(named, nn.Module) else "",  # other weights see otherwise
         weights=str(weights),
         inputs=plain,
         most_wrong=float(most_wrong),
