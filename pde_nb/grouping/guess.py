@@ -335,7 +335,8 @@ def shares_of_chosen(p, y, codes, split) -> Float[np.ndarray, "classes values"]:
 
 def make_guess(probe: Probe, probability, y, codes, split, names, notes, start) -> AttributeGuess:
     "The result, with the size of every group."
-    hard = probability.argmax(1)
+    hard, filled = name_rows(probability, y, codes, split)
+    notes += filled_note(filled, names)
     return AttributeGuess(
         probability=probability,
         codes=hard,
@@ -345,16 +346,50 @@ def make_guess(probe: Probe, probability, y, codes, split, names, notes, start) 
         temperature=probe.temperature,
         helped=probe.helped,
         figures=probe.figures,
-        groups=tuple(group_guesses(probability, y, codes, split)),
+        groups=tuple(group_guesses(probability, hard, y, codes, split)),
         notes=notes,
         names=names,
         seconds=time.perf_counter() - start,
     )
 
-# %% ../../nbs/07_grouping/04_guess.ipynb #gg400021
-def group_guesses(p, y, codes, split):
-    "A `GroupGuess` for every value of every class of every split that has rows, in this order."
+# %% ../../nbs/07_grouping/04_guess.ipynb #gg400034
+def name_rows(p, y, codes, split) -> tuple[Int[np.ndarray, " n"], list[tuple[int, int, int]]]:
+    "The value of each row; and class, value and rows of groups that would have had no training row."
     hard = p.argmax(1)
+    filled = []
+    seen = (codes >= 0) & np.isin(split, TEACHING)
+    for c, v in np.unique(np.stack([y[seen], codes[seen]], 1), axis=0).tolist():
+        cell = np.flatnonzero((split == 0) & (y == c))
+        if not len(cell) or (hard[cell] == v).any():
+            continue
+        free = cell[more_than_one(hard[cell]) & (codes[cell] < 0)]
+        rows = free[np.argsort(-p[free, v], kind="stable")][: max(1, round(p[cell, v].sum()))]
+        hard[rows] = v
+        if len(rows):
+            filled.append((c, v, len(rows)))
+    return hard, filled
+
+
+def more_than_one(values: Int[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
+    "Which of the values occur more than once."
+    return np.bincount(values)[values] > 1
+
+
+def filled_note(filled: list[tuple[int, int, int]], names: GuessNames) -> tuple[str, ...]:
+    "What to say of groups whose training rows are not the likeliest value of any; () where there are none."
+    if not filled:
+        return ()
+    shown = [f"{names.class_name(c)}, {names.value_name(v)}: {n:,}" for c, v, n in filled[:3]]
+    more = f"; {len(filled) - 3:,} more groups" if len(filled) > 3 else ""
+    groups = f"{len(filled):,} group{'s' * (len(filled) > 1)}"
+    return (
+        f"{groups} that labelled rows belong to had no training row by its likeliest value; the rows that "
+        f"are likeliest for them were taken ({'; '.join(shown)}{more}): look at these, or label some by hand",
+    )
+
+# %% ../../nbs/07_grouping/04_guess.ipynb #gg400021
+def group_guesses(p, hard, y, codes, split):
+    "A `GroupGuess` for every value of every class of every split that has rows, in this order."
     for s in (s for s in SPLITS if (split == s).any()):
         for c in range(int(y.max()) + 1):
             cell = (split == s) & (y == c)
