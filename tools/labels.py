@@ -7,8 +7,10 @@
 FOLDER of --root is that of tools/evidence.py. A condition says where the attribute is known: `full` in
 training and validation, `val` in validation, `val-300` on 300 random rows of validation (drawn with the seed
 of the run), `none` nowhere; test rows are always judged by their true groups. The groups of the other rows
-are predicted, or inferred where no label is left. The learning rate is the one that results/evidence has on
-record for the task and the method: nothing is tuned anew, so no condition is tuned on labels that it lacks.
+are predicted, or inferred where no label is left; where nothing is found to infer, the methods that need no
+groups of training choose their epoch by the worst class. The learning rate is the one that results/evidence
+has on record for the task and the method: nothing is tuned anew, so no condition is tuned on labels that it
+lacks.
 
 Each method writes OUT/TASK/CONDITION/METHOD.json after every seed, and goes on where it was when the command
 is given again; where the library refuses, what it says stands there as the outcome of the seed. `most_wrong`
@@ -27,7 +29,7 @@ from pathlib import Path
 import numpy as np
 from evidence import QUICK, TASKS, Task, contenders, open_task, say
 
-from pde_nb.algorithm.groups import group_names
+from pde_nb.algorithm.groups import Groups, Overlap, group_names
 from pde_nb.analysis.comparison import Contender, contender_spec
 from pde_nb.analysis.trials import Result, Trial, spec_differences
 from pde_nb.core.files import surroundings
@@ -97,6 +99,18 @@ def found_groups(study: Study, text: str) -> Data:
     return predict_groups(partial, represent(study.data, weights=given["weights"], **network, keep=keep))
 
 
+def by_class(data: Data) -> Data:
+    """The data without its attribute: trained and chosen by class, judged on test by the true groups."""
+    groups = data.train_groups
+    classes = Groups(data.y.astype(np.int64), groups.variables[:1], groups.values[:1])
+    test = data.split == 2
+    of_class = (data.y[:, None] == np.arange(data.n_classes)) & ~test[:, None]
+    of_group = (groups.ids[:, None] == np.arange(groups.n_groups)) & test[:, None]
+    names = (*(f"class {name}" for name in data.classes), *group_names(groups))
+    judged = Overlap(np.concatenate([of_class, of_group], 1), names)
+    return replace(data, attributes={}, train_groups=classes, eval_groups=judged)
+
+
 def bounded(data: Data, most_wrong: float) -> Data:
     """The data with another bound for the rows that a balanced warm-up may be drawn from."""
     if data.guess is None or data.guess.how != "probe":
@@ -155,7 +169,8 @@ def chosen_rate(name: str, method: str) -> dict:
 
 def one_run(study: Study, data: Data, method: str, seed: int) -> dict:
     """What a run came to."""
-    contender = contenders(study.task, data)[method]
+    by_label = len(data.train_groups.variables) == 1  # no budget of a method then depends on groups
+    contender = contenders(study.task, study.data if by_label else data)[method]
     settings = chosen_rate(study.name, method)
     spec = contender_spec(contender, data, settings=settings, seed=seed, **study.network)
     fit = fit_spec(spec, data, first_in=study.work / "first", bar=False)
@@ -239,7 +254,8 @@ def run_seed(study: Study, condition: str, paths: dict[str, Path], seed: int, mo
     except ValueError as error:
         data = error
     for method in missing:
-        trial = outcome(study, data, method, seed)
+        alone = isinstance(data, ValueError) and condition == "none" and method in OTHERS
+        trial = outcome(study, by_class(study.data) if alone else data, method, seed)
         add_trial(paths[method], heads[method], trial)
         say(f"{study.name} {condition} {paths[method].stem} seed {seed}: {outcome_text(trial)}")
 
