@@ -328,7 +328,7 @@ def small_inputs(
     size: int = 16,  # of pictures, in pixels
 ) -> Float[np.ndarray, "m d"]:
     "Cheap inputs for a probe."
-    from pde_nb.grouping.representation import pooled
+    from pde_nb.networks.views import pooled
     from pde_nb.sources.inputs import make_source
     from pde_nb.sources.picture_cache import decode_all
 
@@ -365,8 +365,8 @@ def network_inputs(
     **inputs,  # of `make_source`: size, cache, …
 ) -> Float[np.ndarray, "m d"]:
     "What the network computes before its last layer, standardised."
-    from pde_nb.grouping.representation import head_inputs
     from pde_nb.networks.models import fetch_weights, input_settings, make_model
+    from pde_nb.networks.views import head_inputs
     from pde_nb.sources.inputs import make_source
 
     fetch_weights(model, data.inputs.kind, weights)  # before pictures are decoded
