@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from fastcore.basics import patch
 from jaxtyping import Int
 
 from .groups import Groups, balanced_counts, random_rank
+from .stream import Stream, StreamBatches
 from ..core.arguments import did_you_mean
 
 # %% ../../nbs/02_algorithm/03_expansion.ipynb #ef68cc21
@@ -256,6 +258,35 @@ def last_epoch(
         return plan.schedule.n_epochs
     end = plan.schedule.warmup_epochs if warmup_end is None else warmup_end
     return None if end is None else end + (plan.n_stages - 1) * plan.schedule.expand_every
+
+# %% ../../nbs/02_algorithm/03_expansion.ipynb #xp000011
+@patch
+def flat(
+    self: Plan,
+    batch_size: int | None = None,  # in all ranks together; None: a sampler of examples
+    rank: int = 0,  # this process, of those that share each batch
+    ranks: int = 1,
+    start: int = 0,  # steps that were made before
+    warmup_end: int | None = None,  # first epoch after the warm-up, where the schedule leaves that open
+) -> Stream | StreamBatches:
+    """All epochs as one, each in the order that a training loop of this library shows.
+
+    Raises `ValueError` where the end of the warm-up is open, and as `Stream.batches` does."""
+    n = last_epoch(self, warmup_end)
+    if not n:
+        raise ValueError(
+            "this schedule has no epoch, or its warm-up has no fixed end: its length is unknown. "
+            "Give warmup_end, or a schedule with warmup_epochs."
+        )
+    stages = np.array([stage_of_epoch(self, epoch, warmup_end) for epoch in range(n)])
+
+    def order(epoch: int) -> Int[np.ndarray, " shown"]:
+        return np.random.default_rng([self.seed, epoch]).permutation(self.active(stages[epoch]))
+
+    stream = Stream((self.stops - self.starts)[stages], stages, order)
+    if batch_size is None:
+        return stream
+    return stream.batches(batch_size, rank, ranks, start)
 
 # %% ../../nbs/02_algorithm/03_expansion.ipynb #19452495
 def ledger(

@@ -20,12 +20,15 @@ from ..networks.heads import head_name
 from pde_nb.networks.views import (
     BUCKETS,
     PICTURE_SIDE,
-    head_and_maps,
+    head_and_layers,
     head_inputs,
+    layer_names,
+    map_figures,
     map_names,
     numbers,
     pooled,
     small_pixels,
+    token_means,
     word_counts,
 )
 from ..sources.batches import Source, settings_digest
@@ -136,14 +139,11 @@ def network_view(data: Data, model, weights, options: dict, seed: int, device, p
     if isinstance(model, nn.Module) and not has_head(net, two, seed):
         return small_view(source)
     title = network_title(model, weights, source.kind)
-    earlier = []
-    if source.kind != "texts":
-        with at_rest(net, seed):
-            earlier = map_names(net, two)[:-1]  # the smallest maps are what enters the head
-    if not earlier:
+    earlier = earlier_layers(net, source, two, seed)
+    if not earlier.names:
         return View(source, head_inputs(net), f"what enters the head of {title}, before training", net=net)
-    what = f"what enters the head of {title}, and means and spreads of its earlier maps, before training"
-    return View(source, head_and_maps(net, earlier), what, net=net)
+    what = f"what enters the head of {title}, and {earlier.what}, before training"
+    return View(source, head_and_layers(net, earlier.names, earlier.figures), what, net=net)
 
 
 def has_head(net: nn.Module, two, seed: int) -> bool:
@@ -166,6 +166,29 @@ def network_title(model, weights, kind: str) -> str:
     if weights != "pretrained":
         return f"{name} with the weights {weights}"
     return f"{name} with {'its pretrained' if kind == 'texts' else 'ImageNet'} weights"
+
+# %% ../../nbs/07_grouping/01_representation.ipynb #gr010049
+@dataclass(frozen=True)
+class Earlier:
+    "Layers of which more is seen than what enters the head."
+
+    names: tuple[str, ...]
+    figures: Callable  # see `head_and_layers`
+    what: str = ""
+
+
+def earlier_layers(net: nn.Module, source: Source, two, seed: int) -> Earlier:
+    "The earlier layers that are seen; none where they are of another kind, or not run."
+    with at_rest(net, seed):
+        if source.kind == "texts":
+            found = Earlier(layer_names(net), token_means, "means over the tokens of earlier layers")
+        else:  # the smallest maps are what enters the head
+            found = Earlier(map_names(net, two)[:-1], map_figures, "means and spreads of its earlier maps")
+        try:
+            head_and_layers(net, found.names, found.figures)(two)
+        except (ValueError, KeyError):
+            return replace(found, names=())
+    return found
 
 # %% ../../nbs/07_grouping/01_representation.ipynb #gr010020
 from contextlib import contextmanager
