@@ -14,12 +14,19 @@ from torch.utils.data import Sampler
 
 from .expansion import Plan, last_epoch, stage_of_epoch
 from .expansion import ledger as plan_ledger
+from pde_nb.algorithm.watch import (
+    Unfinished,
+    note_first_epoch,
+    note_second_epoch,
+    refuse_trainer,
+    running,
+)
 
 # %% ../../nbs/02_algorithm/04_sampler.ipynb #cfed0fc3
 class ExpansionSampler(Sampler[int]):
     """The examples of a plan's active set, in a new random order each epoch. One pass over it is one epoch;
     the stage moves by itself. An epoch that is abandoned half-way (after a look at the first batch, say)
-    starts again."""
+    starts again. Raises `RuntimeError` in a loop that does not go through whole epochs, with the remedy."""
 
     def __init__(
         self,
@@ -35,6 +42,7 @@ class ExpansionSampler(Sampler[int]):
         self._tracked = False  # whether `track` counts what the loop has had
         self._resumed = False  # whether the next pass goes on where a state was taken
         self._pass = 0  # tells a running pass from abandoned ones
+        self._unfinished = Unfinished()  # passes of the running epoch that were abandoned
         self._note_stage()
 
     @property
@@ -96,16 +104,30 @@ def _advance(self: ExpansionSampler):
         self.end_warmup()
     self.epoch += 1
     self.taken = 0
+    self._unfinished = Unfinished()
+    note_second_epoch(self.plan)
     self._note_stage()
+
+
+@patch
+def _left(self: ExpansionSampler):
+    "A pass of the running epoch was left before its end. Raises `RuntimeError` where that is no accident."
+    stage = self.stage
+    before = len(self.plan.active(stage - 1)) if stage else None
+    self._unfinished.note(self.epoch, self.taken, len(self.active), before)
+    self.taken = 0
 
 # %% ../../nbs/02_algorithm/04_sampler.ipynb #4edca15c
 @patch
 def __iter__(self: ExpansionSampler):
     "The indices of one epoch; the first pass after `load_state_dict` goes on where the state was taken."
+    refuse_trainer(running())
     if self._epoch_done:
         self._advance()
-    elif not self._resumed:
-        self.taken = 0
+    elif self.taken and not self._resumed:
+        self._left()
+    elif self.epoch == 0 and self._pass == 0:
+        note_first_epoch(self.plan)
     self._resumed = False
     self._pass += 1
     this_pass = self._pass
