@@ -30,9 +30,12 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.append(str(Path(__file__).resolve().parent.parent / "nbs" / "13_experiments"))
 
-from evidence import QUICK, TASKS, contenders, open_task, say
+from evidence import QUICK, TASKS, Task, contenders, open_task, say
+from shifted_world import shifted_world
 
+from pde_nb.algorithm.expansion import Schedule
 from pde_nb.analysis.trials import Result
 from pde_nb.core.files import surroundings
 from pde_nb.core.seals import write_sealed
@@ -242,6 +245,23 @@ def capped(schedule, groups, cap: int, passes: float):
     return replace(schedule, **changes)
 
 
+# ---- the synthetic world ----------------------------------------------------------------------
+
+
+WORLD = Task({}, passes=20, rates=(1e-2,), fixed=Schedule(20, 30, 2, n_expansions=10))
+BIASES = 0.0, 0.5, 1.0
+
+
+def world_run(bias: float, method: str, seed: int) -> dict:
+    """What a method comes to in the world with so strong a bias."""
+    data, kind = shifted_world(bias, seed)
+    group = int(data.groups("train").counts.argmin())
+    case = Case("synthetic", data, group, kind == 0, np.zeros(len(data)))
+    contender = contenders(WORLD, data)[method]
+    spec = decide(data, None, contender.method, seed=seed, device="cpu", lr=WORLD.rates[0])
+    return finish(case, "kind", data, spec, seed)
+
+
 # ---- every round of PDE -----------------------------------------------------------------------
 
 
@@ -332,7 +352,14 @@ def run_curves(args):
         ensure(path, curve_run, case, condition, seed)
 
 
-COMMANDS = dict(runs=run_methods, help=run_help, curves=run_curves)
+def run_synthetic(args):
+    """Every method in the world, fair, biased and of one kind only."""
+    for seed, method, bias in product(range(args.seeds), args.methods, BIASES):
+        path = args.out / "synthetic" / "world" / f"{bias:g}" / f"{method}-{seed}.json"
+        ensure(path, world_run, bias, method, seed)
+
+
+COMMANDS = dict(runs=run_methods, help=run_help, curves=run_curves, synthetic=run_synthetic)
 
 
 def main():
