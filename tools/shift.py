@@ -1,10 +1,10 @@
 """Measure what a shift within the smallest group costs: its training rows are a biased part of it.
 
-    python tools/shift.py runs      --root FOLDER --metadata FILE --out FOLDER [--tasks NAME ...] [--methods ...]
+    python tools/shift.py runs      --root FOLDER --metadata FILE --out FOLDER [--tasks NAME ...]
     python tools/shift.py help      --root FOLDER --metadata FILE --out FOLDER [--tasks NAME ...]
     python tools/shift.py curves    --root FOLDER --metadata FILE --out FOLDER [--tasks NAME ...]
     python tools/shift.py synthetic --out FOLDER [--seeds 5]
-    python tools/shift.py seal      --out FOLDER --record results/shift.json
+    python tools/shift.py seal      --root FOLDER --metadata FILE --out FOLDER --record results/shift.json
 
 FOLDER of --root is that of tools/evidence.py, FILE the metadata.csv of Waterbirds, which names the species.
 Of the smallest training group only a part stays, the rest of it is left unused; validation and test are as
@@ -36,6 +36,8 @@ from evidence import QUICK, TASKS, Task, contenders, open_task, say
 from shifted_world import shifted_world
 
 from pde_nb.algorithm.expansion import Schedule
+from pde_nb.algorithm.groups import group_names
+from pde_nb.analysis.diagnosis import diagnose
 from pde_nb.analysis.trials import Result
 from pde_nb.core.files import surroundings
 from pde_nb.core.seals import write_sealed
@@ -153,7 +155,7 @@ def spec_of(case: Case, data: Data, method: Method, rate_of: str, seed: int, **c
 
 
 def counts_of(case: Case, right: np.ndarray, rows: np.ndarray, side: np.ndarray) -> dict:
-    """Right and all rows of each group, and of the smallest one on the side that was kept and on the other."""
+    """Right and all rows of each group, and of the smallest one on either side, kept and left."""
     ids = case.data.train_groups.ids[rows]
     n = case.data.train_groups.n_groups
     found = dict(correct=np.bincount(ids[right], minlength=n).tolist())
@@ -320,9 +322,8 @@ def ensure(path: Path, make, *what):
     partial.write_text(json.dumps(found))
     partial.replace(path)
     test = found["rounds"][-1]["test"] if "rounds" in found else found["test"]
-    worst = min(c / n for c, n in zip(test["correct"], test["total"]))
     label = "/".join((*path.parts[-4:-1], path.stem))
-    say(f"{label}: worst group on test {100 * worst:.1f} %, {time.monotonic() - start:.0f} s")
+    say(f"{label}: worst group on test {100 * worst(test):.1f} %, {time.monotonic() - start:.0f} s")
 
 
 def run_methods(args):
@@ -359,7 +360,93 @@ def run_synthetic(args):
         ensure(path, world_run, bias, method, seed)
 
 
-COMMANDS = dict(runs=run_methods, help=run_help, curves=run_curves, synthetic=run_synthetic)
+# ---- the record ---------------------------------------------------------------------------------
+
+
+def worst(counts: dict) -> float:
+    """The accuracy of the worst group."""
+    return min(c / n for c, n in zip(counts["correct"], counts["total"]))
+
+
+def run_row(path: Path) -> dict:
+    """What the record keeps of a run."""
+    found = json.loads(path.read_text())
+    task, condition = path.parts[-3:-1]
+    name = path.stem.rpartition("-")[0]
+    row = dict(task=task, condition=condition, name=name, val_worst=round(worst(found["val"]), 5))
+    test = found["test"]
+    row |= dict(correct=test["correct"], total=test["total"], kept=test["kept"], left=test["left"])
+    return row | {key: found[key] for key in ("seed", "stage", "best_epoch", "n_epochs", "seconds")}
+
+
+def curve_row(path: Path) -> dict:
+    """What the record keeps of the rounds of PDE: the chosen one, the last of the warm-up, the best."""
+    found = json.loads(path.read_text())
+    rounds = found["rounds"]
+    warm = [r for r in rounds if r["stage"] == 0]
+    tests = [worst(r["test"]) for r in rounds]
+    losses = [r["val_loss"] for r in warm]
+    chosen = max(i for i, r in enumerate(rounds) if r["best"])
+    places = dict(chosen=chosen, warmup_end=len(warm) - 1, best=int(np.argmax(tests)))
+    row = dict(task=path.parts[-3], condition=path.parts[-2], seed=found["seed"], n=found["n"])
+    row |= dict(per_round=found["per_round"], warmup_rounds=len(warm), least_loss=int(np.argmin(losses)) + 1)
+    row["val_loss"] = [min(losses), losses[-1]]
+    row["train_loss"] = [warm[row["least_loss"] - 1]["train_loss"], warm[-1]["train_loss"]]
+    for name, at in places.items():
+        test = rounds[at]["test"]
+        row[name] = dict(round=at + 1, stage=rounds[at]["stage"], **test)
+    if found["seed"] == 0:
+        row["course"] = course_of(rounds)
+    return row
+
+
+def course_of(rounds: list[dict]) -> dict:
+    """Figures of every round, for the picture."""
+    found = dict(stage=[r["stage"] for r in rounds], best=[int(r["best"]) for r in rounds])
+    found["test_worst"] = [round(worst(r["test"]), 4) for r in rounds]
+    found["val_worst"] = [round(worst(r["val"]), 4) for r in rounds]
+    for side in ("kept", "left"):
+        found[side] = [round(r["test"][side][0] / max(1, r["test"][side][1]), 4) for r in rounds]
+    return found | dict(val_loss=[r["val_loss"] for r in rounds])
+
+
+def case_row(case: Case) -> dict:
+    """What the parts of a task are."""
+    kept = {c: case.kept(c, 0) for c in ("all", "kind", "line")}
+    return dict(
+        task=case.name,
+        group=group_names(case.data.groups("train"))[case.group],
+        rows={condition: len(rows) for condition, rows in kept.items()},
+        both=len(np.intersect1d(kept["kind"], kept["line"])),
+        data_digest=case.data.digest,
+        spreads=spreads_of(case),
+    )
+
+
+def spreads_of(case: Case, seeds: int = 10) -> dict:
+    """How alike a diagnosis finds the rows of the smallest group under each condition: spread and alarm."""
+    found = {}
+    for condition in ("all", "kind", "line", "fair"):
+        found[condition] = []
+        for seed in range(seeds if condition == "fair" else 1):
+            rows = diagnose(case.part(condition, seed)).warmup
+            found[condition].append([round(rows.spread, 4), rows.alike, rows.at_least, rows.typical])
+    return found
+
+
+def run_seal(args):
+    """Join what was made into the record."""
+    rows = {
+        name: sorted((args.out / name).rglob("*.json")) for name in ("runs", "help", "synthetic", "curves")
+    }
+    record = dict(surroundings=surroundings(), cases=[case_row(open_case(name, args)) for name in QUICK])
+    for name, paths in rows.items():
+        record[name] = [curve_row(p) if name == "curves" else run_row(p) for p in paths]
+    write_sealed(args.record, record)
+    say({name: len(record[name]) for name in rows})
+
+
+COMMANDS = dict(seal=run_seal, runs=run_methods, help=run_help, curves=run_curves, synthetic=run_synthetic)
 
 
 def main():
