@@ -423,7 +423,7 @@ def case_row(case: Case) -> dict:
     )
 
 
-def spreads_of(case: Case, seeds: int = 10) -> dict:
+def spreads_of(case: Case, seeds: int = 5) -> dict:
     """How alike a diagnosis finds the rows of the smallest group under each condition: spread and alarm."""
     found = {}
     for condition in ("all", "kind", "line", "fair"):
@@ -439,7 +439,13 @@ def run_seal(args):
     rows = {
         name: sorted((args.out / name).rglob("*.json")) for name in ("runs", "help", "synthetic", "curves")
     }
-    record = dict(surroundings=surroundings(), cases=[case_row(open_case(name, args)) for name in QUICK])
+    for name in QUICK:
+        path = args.out / "cases" / f"{name}.json"
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(case_row(open_case(name, args))))
+    cases = [json.loads((args.out / "cases" / f"{name}.json").read_text()) for name in QUICK]
+    record = dict(surroundings=surroundings(), cases=cases)
     for name, paths in rows.items():
         record[name] = [curve_row(p) if name == "curves" else run_row(p) for p in paths]
     write_sealed(args.record, record)

@@ -322,8 +322,8 @@ def showings_per_round(
     return round_size(warm, n_val) / warm
 
 # %% ../../nbs/09_analysis/03_verdict.ipynb #ve000035
-ALIKE = 0.8  # spread below which rows are called alike
-N_DRAWS = 20  # of other rows
+ALIKE = 0.9  # spread below which rows are called alike
+N_DRAWS = 40  # of other rows
 MOST_ROWS = 300  # of a group that are looked at
 
 
