@@ -357,9 +357,11 @@ def warmup_rows(data: Data, sample: ProbeSample, seed: int = 0) -> WarmupRows | 
     if not data.attributes:
         return None
     smallest = int(np.where(groups.counts > 0, groups.counts, np.inf).argmin())
-    ids, y = groups.ids[sample.rows], data.y[data.rows("train")][sample.rows]
+    y = data.y[data.rows("train")]
+    of_class = y == y[groups.ids == smallest][0]
+    ids = groups.ids[sample.rows]
     mine = np.flatnonzero(ids == smallest)
-    others = np.flatnonzero((ids != smallest) & (y == y[mine[0]]))
+    others = np.flatnonzero((ids != smallest) & of_class[sample.rows])
     per_round = showings_per_round(groups, len(data.rows("val")))
     spread, low = relative_spread(sample, mine, others, np.random.default_rng([seed, 8]))
     return WarmupRows(
@@ -424,7 +426,8 @@ def warmup_lines(w: WarmupRows) -> list[str]:
 def _spread_line(w: WarmupRows):
     "How alike the rows are, in words."
     if w.seen < 3:
-        return f"with {w.seen} row{'s' * (w.seen > 1)} nothing can be said on how alike they are"
+        rows = "1 row" if w.seen == 1 else f"{w.seen} rows"
+        return f"with {rows} nothing can be said on how alike they are"
     copies = f"{w.copies:,} of {w.seen:,} are copies; " if w.copies else ""
     if w.spread is None:
         return f"{copies}how alike they are cannot be said: too few other rows of the class differ"
