@@ -337,7 +337,7 @@ def run_methods(args):
 def run_help(args):
     """PDE with other settings."""
     cases = [open_case(name, args) for name in args.tasks or QUICK]
-    for case, seed, name, condition in product(cases, range(args.seeds), HELP, args.conditions):
+    for case, seed, name, condition in product(cases, range(args.seeds), args.settings, args.conditions):
         if HELP[name].get("biased") and condition == "fair":
             continue
         stem = name.replace(" / ", "_per_").replace(" ", "").replace("×", "x")
@@ -466,6 +466,7 @@ def main():
     parser.add_argument("--record", type=Path)
     parser.add_argument("--tasks", nargs="+", choices=QUICK)
     parser.add_argument("--methods", nargs="+", default=METHODS, choices=METHODS)
+    parser.add_argument("--settings", nargs="+", default=[*HELP], choices=[*HELP], help="of `help`")
     parser.add_argument("--conditions", nargs="+", default=("kind", "fair"), choices=("kind", "fair", "line"))
     parser.add_argument("--seeds", type=int, default=5)
     args = parser.parse_args()
