@@ -8,10 +8,12 @@ from evidence import METHODS
 from evidence_shift import (
     HELP,
     ORDER,
+    OTHERS,
     SETTINGS,
     SHOWN,
     complete,
     difference,
+    figure_of,
     firm_gains,
     gains,
     protection,
@@ -106,6 +108,36 @@ def help_text(record: dict) -> str:
     return f"{answer} with intervals above zero. The best is “{HELP[best]}”, {most} on their mean."
 
 
+def instead_text(record: dict) -> str:
+    "Whether another method in PDE's place does better with one kind of rows."
+    parts = []
+    for task, title in SHOWN.items():
+        base = values(record["runs"][task, "kind", "pde"])
+        found = {m: difference(values(record["runs"][task, "kind", m]), base) for m in OTHERS}
+        known = [f"{METHODS[m]} {points(d)}" for m, d in found.items() if d is not None]
+        parts.append(f"{title}: {', '.join(known)}")
+    return f"**Another method?** Worst group minus PDE, with one kind of rows: {'; '.join(parts)}."
+
+
+def warmup_text(record: dict) -> str:
+    "Whether the smallest group gets worse within the warm-up."
+    parts = []
+    for task, title in SHOWN.items():
+        for condition, what in dict(fair="a fair part", kind="one kind").items():
+            lost = late_loss(record, task, condition)
+            if lost is not None:
+                parts.append(f"{title}, {what}: {points(lost)}")
+    question = "**Does the warm-up learn its rows by heart?** The smallest group on test, end of the warm-up"
+    return f"{question} minus the chosen round: {'; '.join(parts)}."
+
+
+def late_loss(record: dict, task: str, condition: str) -> Summary | None:
+    "The accuracy of the smallest group at the end of the warm-up, minus that of the chosen round."
+    runs = [r for r in record["curves"] if (r["task"], r["condition"]) == (task, condition)]
+    both = [{r["seed"]: figure_of(r[at], "smallest") for r in runs} for at in ("warmup_end", "chosen")]
+    return difference(*both)
+
+
 def mean_gain(record: dict, name: str) -> float:
     "The gain of a setting, mean over the tasks; minus infinity where a task lacks it."
     found = gains(record)
@@ -141,8 +173,8 @@ def seen_text(record: dict) -> str:
 
 def findings(record: dict) -> list[str]:
     "What the page comes to, sceptical sentences first."
-    texts = collapse_text, rows_text, others_text, help_text, protection_text, seen_text
-    return [text(record) for text in texts]
+    texts = collapse_text, rows_text, others_text, warmup_text, protection_text
+    return [text(record) for text in (*texts, help_text, instead_text, seen_text)]
 
 
 def missing_texts(record: dict) -> list[str]:
