@@ -22,7 +22,7 @@ import sys
 import time
 import warnings
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import product, takewhile
 from pathlib import Path
 
 import numpy as np
@@ -383,7 +383,7 @@ def curve_row(path: Path) -> dict:
     """What the record keeps of the rounds of PDE: the chosen one, the last of the warm-up, the best."""
     found = json.loads(path.read_text())
     rounds = found["rounds"]
-    warm = [r for r in rounds if r["stage"] == 0]
+    warm = [*takewhile(lambda r: r["stage"] == 0, rounds)]  # a step back to it comes later
     tests = [worst(r["test"]) for r in rounds]
     losses = [r["val_loss"] for r in warm]
     chosen = max(i for i, r in enumerate(rounds) if r["best"])

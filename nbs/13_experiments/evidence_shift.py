@@ -5,7 +5,7 @@ All training rows of that group are on record in results/evidence, the other con
 
 from collections import defaultdict
 from functools import cache
-from itertools import product
+from itertools import product, takewhile
 from statistics import mean, median
 
 import numpy as np
@@ -255,7 +255,7 @@ def warmups(task: str) -> list[dict]:
     result = read_once(task)["pde"]
     found = []
     for trial in result.trials:
-        rounds = [entry for entry in trial.curve if entry["stage"] == 0]
+        rounds = [*takewhile(lambda entry: entry["stage"] == 0, trial.curve)]  # a step back comes later
         warm = rounds[0]["active"]
         per_round = round_size(warm, trial.splits["val"].n) / warm
         better = [(e["epoch"], e["val_worst_group"]) for e in rounds if e["best"]]

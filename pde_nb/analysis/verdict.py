@@ -299,7 +299,7 @@ from ..algorithm.pacing import Pace, Stage, advance
 
 # %% ../../nbs/09_analysis/03_verdict.ipynb #ve000032
 MANY = 40  # showings of a row that were enough in all warm-ups on record with 48 rows or more in each group
-TYPICAL = 27  # rounds of a warm-up: the median of those on record
+TYPICAL = 25  # rounds of a warm-up: the median of those on record
 
 
 def least_rounds(pace: Pace) -> int:
