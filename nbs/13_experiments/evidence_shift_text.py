@@ -47,12 +47,13 @@ def points(found: Summary) -> str:
 
 
 def collapse_text(record: dict) -> str:
-    "Whether the reported collapse is seen here."
+    "Whether the reported collapse is seen here, where validation is fair."
     costs = {title: shift_cost(record, task, "pde") for task, title in SHOWN.items()}
     said = "; ".join(f"{title} {points(d)}" for title, d in costs.items())
     fallen = [title for title, d in costs.items() if 100 * d.mean < -COLLAPSE]
     answer = f"it does on {joined(fallen)}" if fallen else "it does not on either task"
-    return f"**Does PDE collapse?** By {COLLAPSE:g} points or more {answer}. The shift alone costs: {said}."
+    answer = f"With a fair validation, by {COLLAPSE:g} points or more {answer}"
+    return f"**Does PDE collapse?** {answer}. The shift alone costs: {said}."
 
 
 def rows_text(record: dict) -> str:
@@ -155,8 +156,11 @@ def protection_text(record: dict) -> str:
         if found is not None:
             parts.append(f"{title}: the chosen round against the last of the warm-up {points(found)}")
         if biased is not None:
-            parts.append(f"{title}: validation as biased as training {points(biased)}")
-    return f"**What does validation protect?** Worst group on test, {'; '.join(parts)}."
+            fair = values(record["runs"][task, "fair", "pde"])
+            whole = difference(values(record["help"][task, "kind", "validationbiased"]), fair)
+            beside = f"which is {signed_text(whole)} from a fair part with a fair validation"
+            parts.append(f"{title}: validation as biased as training {points(biased)}, {beside}")
+    return f"**What does validation protect?** Worst group on test. {'; '.join(parts)}."
 
 
 def seen_text(record: dict) -> str:
