@@ -73,7 +73,7 @@ def others_text(record: dict) -> str:
     parts = [f"{title}: {costs_text(record, task)}" for task, title in SHOWN.items()]
     world = {m: world_cost(record, m) for m in COMPARED}
     parts.append(f"the small world: {costs_line(world)}")
-    question = "**Is PDE worse off than others?** What the shift costs the left-out kind, in points"
+    question = "**Is PDE worse off than others?** What the shift costs the left-out kind, in points (seeds)"
     return f"{question}: {'; '.join(parts)}."
 
 
@@ -88,7 +88,7 @@ def costs_text(record: dict, task: str) -> str:
 def costs_line(costs: dict[str, Summary | None]) -> str:
     "Costs by method, those that are known."
     known = {METHODS[m]: d for m, d in costs.items() if d is not None}
-    return ", ".join(f"{title} {fixed(100 * d.mean, sign='+')}" for title, d in known.items())
+    return ", ".join(f"{title} {fixed(100 * d.mean, sign='+')} ({d.n})" for title, d in known.items())
 
 
 def world_cost(record: dict, name: str) -> Summary | None:
