@@ -12,7 +12,7 @@ import numpy as np
 
 from .association import Candidate, candidates
 from .probes import BalancedAccuracy
-from .verdict import AttributeDiagnosis, Suggestion, ValidationPower, suggestion
+from .verdict import AttributeDiagnosis, Suggestion, ValidationPower, WarmupRows, suggestion
 
 # %% ../../nbs/09_analysis/06_diagnosis.ipynb #ca2a95e3
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ class Diagnosis:
     verdict: str  # 'likely', 'unclear' or 'unlikely': whether plain training fails on this data
     candidates: tuple[Candidate, ...]  # columns that could be an attribute
     suggestion: Suggestion
+    warmup: WarmupRows | None = None  # of PDE, and the smallest group; None without an attribute
 
     @property
     def examined(self) -> list[AttributeDiagnosis]:
@@ -72,7 +73,7 @@ def _with_lists(value):
 from ..algorithm.groups import Groups, group_names
 from .association import MAX_VALUES
 from .probes import FOLDS, label_alone, network_inputs, probe_rows, projected, small_inputs
-from .verdict import ProbeSample, examine, overall_verdict, validation_power
+from .verdict import ProbeSample, examine, overall_verdict, validation_power, warmup_rows
 from ..sources.data import Data
 
 # %% ../../nbs/09_analysis/06_diagnosis.ipynb #952c0459
@@ -137,6 +138,7 @@ def _diagnosis(data, sample, rng, seed, inputs, columns, command):
         verdict=verdict,
         candidates=tuple(candidates({k: np.asarray(v)[train] for k, v in columns.items()}, y)),
         suggestion=suggestion(verdict, attributes, groups, command),
+        warmup=warmup_rows(data, sample, seed),
     )
 
 
@@ -225,7 +227,7 @@ def _headline(d: Diagnosis):
 
 # %% ../../nbs/09_analysis/06_diagnosis.ipynb #8c33cffd
 from .probes import ShortcutTest
-from .verdict import FEW, SELDOM, Examination
+from .verdict import FEW, SELDOM, Examination, warmup_lines
 from ..core.arguments import visible
 from ..core.tables import escape_markdown, fenced, fill, text_width
 
@@ -433,6 +435,8 @@ def detail_lines(d: Diagnosis) -> list[str]:
         lines += [*attribute_text(a), ""]
     lines += _candidate_lines(d.candidates)
     lines += [*validation_text(d.validation), ""]
+    if d.warmup is not None:
+        lines += [*warmup_lines(d.warmup), ""]
     lines += _suggestion_lines(d)
     return lines + [f"note: {note}" for note in d.notes]
 
