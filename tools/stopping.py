@@ -1,0 +1,219 @@
+"""Rules that end PDE's training sooner: what they save and what they lose.
+
+    python tools/stopping.py replay --root FOLDER --out CURVES
+    python tools/stopping.py try    --root FOLDER --out CURVES [--seeds 0 1 2 3 4] [--rules NAME ...]
+    python tools/stopping.py judge  --curves CURVES --out results/stopping.json
+
+FOLDER holds the prepared data of tools/evidence.py. `replay` makes the recorded runs of PDE with the
+schedule auto on the quick tasks again, to the same curve, and keeps the test figure of every epoch that was
+the best so far: what a run would have come to that had ended there. `try` makes whole runs by other rules,
+for those that cannot be read off a curve. Lines are added to CURVES/replay.jsonl and CURVES/try.jsonl, and
+no run is made twice. `judge` applies every rule to every curve and writes the record.
+"""
+
+import argparse
+import json
+import time
+import warnings
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+from evidence import TASKS, Task, open_task, say
+
+from pde_nb.analysis.trials import Result
+from pde_nb.methods.pde import PDE
+from pde_nb.methods.registry import find_method
+from pde_nb.training.loop import own_randomness
+from pde_nb.training.record import count_split
+from pde_nb.training.run import Run
+from pde_nb.training.spec import build, decide
+
+ROOT = Path(__file__).resolve().parent.parent
+EVIDENCE = ROOT / "results" / "evidence"
+LOANS = Task(
+    dict(data=str(ROOT / "examples" / "loans.csv"), label="granted", attribute=["district"]),
+    passes=20,
+    rates=(),
+    fixed=None,
+)
+QUICK = "adult", "waterbirds_features"
+TRIED = (*QUICK, "loans")
+
+
+# ---- runs -----------------------------------------------------------------------------------------
+
+
+def course_of(run: Run) -> dict:
+    """Train to the end: cost, validation and loss of every epoch, and the test figure of those that were
+    the best so far."""
+    rows, size = [], len(run.train_rows)
+    with own_randomness(run):
+        while not run.finished:
+            for net in run.networks:
+                net.train()
+            left = run.steps()
+            for i, batch in enumerate(left):
+                run.train_step(batch, len(left) - i)
+            weights = {name: t.detach().clone() for name, t in run.model.state_dict().items()}
+            run.end_epoch()
+            rows.append(epoch_row(run, weights))
+    last = run.curve[-1]
+    return dict(epochs=rows, passes=last["seen"] / size, best=run.best_epoch)
+
+
+def epoch_row(run: Run, weights: dict) -> dict:
+    """What is kept of the epoch that has just ended, whose weights these are."""
+    entry = run.curve[-1]
+    names = ("stage", "passes", "lr", "loss", "best", "val_worst_group_at_most")
+    row = {name: entry[name] for name in names}
+    if entry["best"]:
+        now = {name: t.detach().clone() for name, t in run.model.state_dict().items()}
+        run.model.load_state_dict(weights)
+        row["test"] = float(count_split(run, "test").worst_group)
+        run.model.load_state_dict(now)
+    return row
+
+
+def add_line(path: Path, row: dict):
+    """Add a row to a file of rows."""
+    with open(path, "a") as f:
+        f.write(json.dumps(row) + "\n")
+
+
+def lines(path: Path) -> list[dict]:
+    """The rows of a file; none where it is not there."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def stored() -> dict[str, Result]:
+    """The recorded results of PDE with the schedule auto, by file."""
+    found = {}
+    for path in sorted(EVIDENCE.rglob("*.json")):
+        if path.name == "synthetic.json":
+            continue
+        result = Result.read(path)
+        if result.method.get("schedule") == "auto":
+            found[str(path.relative_to(EVIDENCE))] = result
+    return found
+
+
+def task_of(name: str) -> str:
+    """The task that a file of the evidence is of."""
+    return next(part for part in Path(name).parts if part in TASKS)
+
+
+def built(data, task: Task, method: PDE, seed: int, settings: dict) -> Run:
+    """A run before its first step."""
+    spec = decide(data, task.model, method, inputs=dict(task.inputs), seed=seed, device="cpu", **settings)
+    return build(spec, data, bar=False)
+
+
+def run_replay(args):
+    """The recorded runs on the quick tasks once more."""
+    path = args.out / "replay.jsonl"
+    done = {(row["file"], row["seed"]): row for row in lines(path)}
+    opened = {name: open_task(TASKS[name], args.root) for name in QUICK}
+    known = {}  # curves that are the same need one run
+    for name, result in stored().items():
+        if task_of(name) not in QUICK:
+            continue
+        task, data = TASKS[task_of(name)], opened[task_of(name)]
+        constants = {k: v for k, v in result.method.items() if k != "name"}
+        for trial in result.trials:
+            curve = task_of(name), json.dumps(trial.curve)
+            row = done.get((name, trial.seed)) or known.get(curve)
+            if row:
+                known[curve] = row
+                if (name, trial.seed) not in done:
+                    add_line(path, dict(row, file=name, seed=trial.seed))
+                continue
+            start, method = time.monotonic(), find_method(result.method["name"])(**constants)
+            course = course_of(built(data, task, method, trial.seed, result.settings))
+            same = [row["best"] for row in course["epochs"]] == [entry["best"] for entry in trial.curve]
+            test = course["epochs"][course["best"]]["test"]
+            same = same and test == float(trial.splits["test"].worst_group)
+            seconds = round(time.monotonic() - start, 2)
+            known[curve] = dict(file=name, seed=trial.seed, same=same, seconds=seconds, **course)
+            add_line(path, known[curve])
+            say(f"{name} seed {trial.seed}: {len(trial.curve)} epochs, the same {same}, {seconds} s")
+
+
+# ---- rules that need runs ---------------------------------------------------------------------------
+
+
+@dataclass
+class Sooner(PDE):
+    """PDE whose stages after the warm-up may be shorter, and that ends so many rounds after its best."""
+
+    later: int | None = None  # rounds without a better model that end a stage after the warm-up
+    most: int | None = None  # rounds without a better model that end training
+
+    name = "pde_sooner"
+    in_comparisons = False
+
+    def after_epoch(self, epoch, val_worst_group, best):
+        if best:
+            self.at = epoch
+        pace, stage = self.pacing.pace, self.pacing.stages[-1]
+        if self.later is not None and stage.began:
+            self.pacing.pace = replace(pace, rounds=self.later)
+        back = super().after_epoch(epoch, val_worst_group, best)
+        self.pacing.pace = pace
+        if self.most is not None and epoch - self.at >= self.most:
+            self.pacing.stages[-1] = replace(self.pacing.stages[-1], done=True)
+        return back
+
+
+RULES = {
+    "as it is": {},
+    **{f"rounds {r}": dict(rounds=r) for r in (6, 8)},
+    **{f"later {k}": dict(later=k) for k in (3, 4, 6)},
+    **{f"rounds {r}, later {k}": dict(rounds=r, later=k) for r in (6, 8) for k in (2, 3, 4)},
+    **{f"later {k}, one try": dict(later=k, tries=1) for k in (3, 6)},
+}
+
+
+def run_try(args):
+    """Whole runs by each rule on the quick tasks."""
+    path = args.out / "try.jsonl"
+    done = {(row["task"], row["rule"], row["seed"]) for row in lines(path)}
+    tasks = {**TASKS, "loans": LOANS}
+    opened = {name: open_task(tasks[name], args.root) for name in TRIED}
+    for seed in args.seeds:
+        for rule in args.rules or RULES:
+            for name in TRIED:
+                if (name, rule, seed) in done:
+                    continue
+                settings = {}
+                if name in QUICK:
+                    settings = tasks[name].settings | Result.read(EVIDENCE / name / "pde.json").chosen
+                start = time.monotonic()
+                course = course_of(built(opened[name], tasks[name], Sooner(**RULES[rule]), seed, settings))
+                seconds = round(time.monotonic() - start, 2)
+                add_line(path, dict(task=name, rule=rule, seed=seed, seconds=seconds, **course))
+                best = course["epochs"][course["best"]]
+                passes = f"{best['passes']:.2f} of {course['passes']:.2f} passes"
+                say(f"{name} {rule} seed {seed}: {100 * best['test']:.1f} %, {passes}, {seconds} s")
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", choices=["replay", "try", "judge"])
+    parser.add_argument("--root", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--curves", type=Path)
+    parser.add_argument("--seeds", type=int, nargs="+", default=range(5))
+    parser.add_argument("--rules", nargs="+")
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore", UserWarning)
+    if args.what != "judge":
+        args.out.mkdir(parents=True, exist_ok=True)
+    dict(replay=run_replay, **{"try": run_try}, judge=None)[args.what](args)
+
+
+if __name__ == "__main__":
+    main()
