@@ -168,8 +168,9 @@ class Sooner(PDE):
 RULES = {
     "as it is": {},
     **{f"rounds {r}": dict(rounds=r) for r in (6, 8)},
-    **{f"later {k}": dict(later=k) for k in (3, 4, 6)},
+    **{f"later {k}": dict(later=k) for k in (2, 3, 4, 6)},
     **{f"rounds {r}, later {k}": dict(rounds=r, later=k) for r in (6, 8) for k in (2, 3, 4)},
+    **{f"rounds 10, later {k}": dict(rounds=10, later=k) for k in (2, 3)},
     **{f"later {k}, one try": dict(later=k, tries=1) for k in (3, 6)},
 }
 

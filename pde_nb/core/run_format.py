@@ -183,7 +183,7 @@ def record_fault(record: dict) -> str:
 
 # %% ../../nbs/01_core/10_run_format.ipynb #rf000016
 CONFIG = Document("the config of a run", Fields(IDENTITY, {**OPTIONAL, "opened": OPENED}))
-RECORD = Document("the record of a run", Fields(CAME_TO, dict(first=FIRST_STAGE)), record_fault)
+RECORD = Document("the record of a run", Fields(CAME_TO, dict(first=FIRST_STAGE, minutes=AMOUNT)), record_fault)
 
 # %% ../../nbs/01_core/10_run_format.ipynb #rf000023
 COURSE = (
