@@ -41,6 +41,31 @@ QUICK = "adult", "waterbirds_features"
 TRIED = (*QUICK, "loans")
 
 
+# ---- rules that a curve decides --------------------------------------------------------------------
+
+# training ends once so many rounds, and such a share of the rounds to the best, have passed since the best
+CUTS = {
+    **{f"{d} rounds after the best": (0.0, d) for d in (6, 8, 10, 13, 16, 20, 24)},
+    **{f"{c:g} of the way to the best + {d}": (c, d) for c, d in ((0.25, 10), (0.5, 8), (0.5, 13), (1, 8))},
+}
+
+
+def cut(bests: list[bool], share: float, rounds: int) -> tuple[int, int]:
+    """How many rounds a run has that is cut so, and the best of them; `bests` says which were the best."""
+    best = 0
+    for i, better in enumerate(bests):
+        best = i if better else best
+        if i - best >= share * (best + 1) + rounds:
+            return i + 1, best
+    return len(bests), best
+
+
+def is_open(trial) -> bool:
+    """Whether some cut would end a recorded run before its best round, so that its test figure is not known."""
+    bests = [entry["best"] for entry in trial.curve]
+    return any(cut(bests, *rule)[1] != trial.best_epoch for rule in list(CUTS.values())[3:])
+
+
 # ---- runs -----------------------------------------------------------------------------------------
 
 
@@ -127,6 +152,8 @@ def run_replay(args):
                 known[curve] = row
                 if (name, trial.seed) not in done:
                     add_line(path, dict(row, file=name, seed=trial.seed))
+                continue
+            if not is_open(trial):
                 continue
             start, method = time.monotonic(), find_method(result.method["name"])(**constants)
             course = course_of(built(data, task, method, trial.seed, result.settings))

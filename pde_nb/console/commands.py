@@ -42,8 +42,7 @@ def train_parser(
     parser = CommandParser(
         "train",
         usage="--data WHAT --label COLUMN --attribute COLUMN [options]",
-        description="Train a model that works on every group, and report the accuracy of each. An unfinished "
-        "run in the same folder goes on where it was.",
+        description="Train a model that works on every group, and report on each. An unfinished run goes on.",
         examples=(TABLE, f"{TABLE} --method erm", "--data waterbirds --root DIR --preset paper"),
         alone="--data",
     )
@@ -92,13 +91,12 @@ def run_options(section: Section):
         metavar="N",
         help="train the seeds 0 to N − 1 in OUT/seedS; mean and spread at the end",
     )
+    add("--minutes", type=float, metavar="X", help="that training may take, > 0; it plans for them")
     add("--restart", action="store_true", help="throw away what the folder holds")
-    add(
-        "--resume",
-        rare=True,
-        action="store_true",
-        help="insist that there is an unfinished run to go on with",
-    )
+    resume = "insist that there is an unfinished run to go on with; one that was ended early goes on too"
+    add("--resume", rare=True, action="store_true", help=resume)
+    end = "end the run in OUT, interrupted or going on, with its best model so far"
+    add("--stop-now", action="store_true", help=end)
     every = "at most so often a checkpoint is written; default 30"
     add("--checkpoint-every", rare=True, type=float, default=30.0, metavar="SECONDS", help=every)
     add("--json", metavar="FILE", help="write the test figures as JSON; - prints them")

@@ -32,8 +32,10 @@ def method_from(description: dict) -> Method:
         cls = find_method(description["name"])
         return cls(**{name: as_tuple(value) for name, value in settings.items()})
     except (ValueError, TypeError) as e:
+        why = str(e).rstrip(".")
         raise ValueError(
-            f"the run's method {description['name']!r} cannot be made from its config ({e}); pass it as method=…."
+            f"the run's method {description['name']!r} cannot be made from its config ({why}); "
+            "pass it as method=…."
         ) from None
 
 
@@ -76,20 +78,21 @@ def end_run(
     trains there, which `stop_training` asks to end.
     """
     folder = Path(folder)
-    check_endable(folder, first)
+    check_endable(folder)
     data = as_kept(folder, data)
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         run, config = built_again(folder, data, model, method, inputs, device)
+    if run.method.first() and first is None and not (folder / "first" / "record.json").exists():
+        raise ValueError(f"the first stage of the run in {str(folder)!r} is elsewhere; name it as first=….")
     stage = first_stage_of(run, config, first, None)
     opened = config.pop("opened", None)
     notes = run_notes(run, data, heard)
-    return fit_in_folder(
-        Job(run, config, notes, bar=False, opened=opened, stage=stage, given=data, stop_now=True), folder
-    )
+    keep = dict(bar=False, opened=opened, stage=stage, given=data, stop_now=True)
+    return fit_in_folder(Job(run, config, notes, **keep), folder)
 
 # %% ../../nbs/08_training/14_stop_now.ipynb #sn000012
-def check_endable(folder: Path, first=None):
+def check_endable(folder: Path):
     "Raises `ValueError` where there is no run to end, or nothing to end it with."
     name = repr(str(folder))
     if not (folder / "config.json").exists():
@@ -109,13 +112,6 @@ def check_endable(folder: Path, first=None):
             f"the run in {name} has no checkpoint, so there is no model yet. "
             "Give the command of the run again to train it."
         )
-    config = read_checked(folder / "config.json", CONFIG, REMEDY)
-    given = "first_run" in config or config["method"]["name"] in TWO_STAGES
-    if given and first is None and not (folder / "first" / "record.json").exists():
-        raise ValueError(f"the first stage of the run in {name} is not in the folder; name its folder as first=….")
-
-
-TWO_STAGES = "jtt", "eiil", "dfr", "dfr_tr"
 
 # %% ../../nbs/08_training/14_stop_now.ipynb #sn000017
 def stop_training(
