@@ -234,7 +234,4 @@ def data_of(out: Path, args) -> Data:
 def pde_train(argv: list[str] | None = None):
     "Console command: train and report."
     argv = sys.argv[1:] if argv is None else argv
-    parser = parser_of("train", argv)
-    if "--stop-now" in argv:
-        parser.needed = {}  # the folder knows its data
-    guarded(parser, _train, argv)
+    guarded(parser_of("train", argv), _train, argv)

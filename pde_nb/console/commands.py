@@ -55,6 +55,7 @@ def train_parser(
     setting_options(parser, method)
     model_options(parser.section("network and device"))
     common_options(parser, hides=True)
+    parser.instead = "stop_now"  # the folder knows its data
     parser.view = SETTINGS if asked else USUAL
     other = next(name for name in ("jtt", "pde") if name != method)
     parser.more = [
