@@ -13,15 +13,20 @@ no run is made twice. `judge` applies every rule to every curve and writes the r
 
 import argparse
 import json
+import sys
 import time
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import torch
 from evidence import TASKS, Task, open_task, say
 
+from pde_nb.algorithm.pacing import Pace
 from pde_nb.analysis.trials import Result
+from pde_nb.core.files import surroundings
+from pde_nb.core.seals import write_sealed
 from pde_nb.methods.pde import PDE
 from pde_nb.methods.registry import find_method
 from pde_nb.training.loop import own_randomness
@@ -225,6 +230,161 @@ def run_try(args):
                 say(f"{name} {rule} seed {seed}: {100 * best['test']:.1f} %, {passes}, {seconds} s")
 
 
+# ---- the record -------------------------------------------------------------------------------------
+
+DROP = 0.3  # points of the worst group that a rule may cost on average
+
+
+def case_of(name: str, result: Result) -> str:
+    """The task of a file; runs without a budget are a case of their own where there are both."""
+    return "sick, no budget" if name == "sick/pde_unlimited.json" else task_of(name)
+
+
+def ended_itself(result: Result, trial) -> bool:
+    """Whether a run was ended by its schedule, and not by its budget."""
+    return result.method["epochs"] is None or trial.n_epochs < result.method["epochs"]
+
+
+def cut_row(rule: tuple, result: Result, trial, tests: dict | None) -> dict:
+    """What a cut makes of a recorded run: points lost on test, or on validation where test is not known."""
+    curve = trial.curve
+    n, best = cut([entry["best"] for entry in curve], *rule)
+    last = curve[trial.best_epoch]["val_worst_group"]
+    row = dict(saved=1 - curve[n - 1]["passes"] / trial.passes, other=best != trial.best_epoch)
+    row |= dict(val=100 * (last - curve[best]["val_worst_group"]), itself=ended_itself(result, trial))
+    known = not row["other"] or tests is not None
+    lost = row["val"]
+    if known:
+        lost = 100 * (tests[trial.best_epoch] - tests[best]) if row["other"] else 0.0
+    return dict(row, lost=lost, known=known)
+
+
+def mean(values) -> float | None:
+    """The mean, or None of nothing."""
+    values = list(values)
+    return float(np.mean(values)) if values else None
+
+
+def cut_summary(rows: list[dict]) -> dict:
+    """Means over runs: share of the examples that is saved, points that are lost."""
+    return dict(
+        runs=len(rows),
+        itself=sum(row["itself"] for row in rows),
+        other=sum(row["other"] for row in rows),
+        saved=mean(row["saved"] for row in rows),
+        saved_itself=mean(row["saved"] for row in rows if row["itself"]),
+        val=mean(row["val"] for row in rows),
+        stand_in=sum(not row["known"] for row in rows),
+        lost=mean(row["lost"] for row in rows),
+    )
+
+
+def all_cuts(results: dict[str, Result], replayed: dict) -> dict:
+    """Every cut on every recorded curve, by task."""
+    found = {}
+    for rule, values in CUTS.items():
+        rows = {}
+        for name, result in results.items():
+            for trial in result.trials:
+                tests = replayed.get((name, trial.seed))
+                rows.setdefault(case_of(name, result), []).append(cut_row(values, result, trial, tests))
+        found[rule] = {case: cut_summary(of) for case, of in rows.items()}
+    return found
+
+
+def stage_starts(curve: list[dict]) -> list[int]:
+    """The epochs in which the stages of a curve began."""
+    kinds = [(entry["stage"], entry["lr"]) for entry in curve]
+    return [i for i in range(len(curve)) if i == 0 or kinds[i] != kinds[i - 1]]
+
+
+def first_gains(results: dict[str, Result]) -> dict:
+    """In which round of its stage the first better model came, counted over the stages after the warm-up
+    of all recorded curves, by task; 0: in none. For expansions and for steps back."""
+    found = {}
+    for name, result in results.items():
+        for trial in result.trials:
+            curve = trial.curve
+            starts = [*stage_starts(curve), len(curve)]
+            for begin, end in zip(starts[1:], starts[2:]):
+                kind = "expansion" if curve[begin]["stage"] > curve[begin - 1]["stage"] else "step back"
+                at = next((i - begin + 1 for i in range(begin, end) if curve[i]["best"]), 0)
+                of = found.setdefault(case_of(name, result), {}).setdefault(kind, {})
+                of[str(at)] = of.get(str(at), 0) + 1
+    return found
+
+
+def at_risk(results: dict[str, Result], later: int) -> dict:
+    """What shorter later stages may cost, from recorded curves, by task: points of validation between the
+    best model and the best one before a stage would have ended sooner. What comes after that is not known
+    without a run, so this is the most that is lost. Of the constants as they are."""
+    found = {}
+    for name, result in results.items():
+        usual = {k: v for k, v in result.method.items() if k in asdict(Pace())}
+        if usual != {k: v for k, v in asdict(Pace()).items() if k in usual} or result.method["name"] != "pde":
+            continue
+        for trial in result.trials:
+            lost = risk_of(trial.curve, trial.best_epoch, later, sum(result.train_counts))
+            found.setdefault(case_of(name, result), []).append(lost)
+    return {case: dict(runs=len(of), other=sum(v > 0 for v in of), val=mean(of)) for case, of in found.items()}
+
+
+def risk_of(curve: list[dict], best: int, later: int, n_train: int) -> float:
+    """The most points of validation that later stages of so many rounds cost one run."""
+    example = 1 / n_train  # in passes over the training set
+    starts = [*stage_starts(curve), len(curve)]
+    for begin, end in zip(starts[1:], starts[2:]):
+        active = curve[begin]["active"]
+        whole = int(np.ceil(active * example / (curve[begin]["passes"] - curve[begin - 1]["passes"])))
+        since = begin - 1
+        for i in range(begin, end - 1):
+            since = i if curve[i]["best"] else since
+            if i - since >= max(later, whole):
+                before = max(j for j in range(i + 1) if curve[j]["best"])
+                return 100 * (curve[best]["val_worst_group"] - curve[before]["val_worst_group"])
+    return 0.0
+
+
+def tried_rows(rows: list[dict]) -> list[dict]:
+    """What the record keeps of whole runs by other rules."""
+    kept = []
+    for row in rows:
+        best = row["epochs"][row["best"]]
+        what = dict(task=row["task"], rule=row["rule"], seed=row["seed"], best=row["best"], stage=best["stage"])
+        figures = dict(rounds=len(row["epochs"]), passes=row["passes"], passes_to_best=best["passes"])
+        kept.append(what | figures | dict(val=best["val_worst_group_at_most"], test=best["test"]))
+    return kept
+
+
+def run_judge(args):
+    """Everything into the record."""
+    results = stored()
+    replays = lines(args.curves / "replay.jsonl")
+    tests = {}
+    for row in replays:
+        if not row["same"]:
+            sys.exit(f"{row['file']} seed {row['seed']}: made again, it is another run.")
+        of_epoch = {i: epoch["test"] for i, epoch in enumerate(row["epochs"]) if "test" in epoch}
+        tests[row["file"], row["seed"]] = of_epoch
+    tried = tried_rows(lines(args.curves / "try.jsonl"))
+    record = dict(
+        surroundings=surroundings(),
+        constants=asdict(Pace()),
+        curves=sum(len(result.trials) for result in results.values()),
+        replayed=len(replays),
+        seconds=dict(replay=sum(row["seconds"] for row in replays)),
+        cuts=all_cuts(results, tests),
+        cut_values={name: list(values) for name, values in CUTS.items()},
+        first_gains=first_gains(results),
+        at_risk={str(k): at_risk(results, k) for k in (2, 3, 4, 6, 8)},
+        rules=RULES,
+        tried=tried,
+    )
+    record["seconds"]["try"] = sum(row["seconds"] for row in lines(args.curves / "try.jsonl"))
+    write_sealed(args.out, record)
+    say(f"{record['curves']} curves, {len(tried)} runs by other rules, into {args.out}")
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -240,7 +400,7 @@ def main():
     warnings.simplefilter("ignore", UserWarning)
     if args.what != "judge":
         args.out.mkdir(parents=True, exist_ok=True)
-    dict(replay=run_replay, **{"try": run_try}, judge=None)[args.what](args)
+    dict(replay=run_replay, judge=run_judge, **{"try": run_try})[args.what](args)
 
 
 if __name__ == "__main__":
