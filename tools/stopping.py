@@ -66,7 +66,7 @@ def cut(bests: list[bool], share: float, rounds: int) -> tuple[int, int]:
 
 
 def is_open(trial) -> bool:
-    """Whether some cut would end a recorded run before its best round, so that its test figure is not known."""
+    """Whether some cut would end a recorded run before its best round: then its test figure is not known."""
     bests = [entry["best"] for entry in trial.curve]
     return any(cut(bests, *rule)[1] != trial.best_epoch for rule in list(CUTS.values())[3:])
 
@@ -326,7 +326,8 @@ def at_risk(results: dict[str, Result], later: int) -> dict:
         for trial in result.trials:
             lost = risk_of(trial.curve, trial.best_epoch, later, sum(result.train_counts))
             found.setdefault(case_of(name, result), []).append(lost)
-    return {case: dict(runs=len(of), other=sum(v > 0 for v in of), val=mean(of)) for case, of in found.items()}
+    rows = found.items()
+    return {case: dict(runs=len(of), other=sum(v > 0 for v in of), val=mean(of)) for case, of in rows}
 
 
 def risk_of(curve: list[dict], best: int, later: int, n_train: int) -> float:
@@ -350,8 +351,8 @@ def tried_rows(rows: list[dict]) -> list[dict]:
     kept = []
     for row in rows:
         best = row["epochs"][row["best"]]
-        what = dict(task=row["task"], rule=row["rule"], seed=row["seed"], best=row["best"], stage=best["stage"])
-        figures = dict(rounds=len(row["epochs"]), passes=row["passes"], passes_to_best=best["passes"])
+        what = {name: row[name] for name in ("task", "rule", "seed", "best", "passes")}
+        figures = dict(stage=best["stage"], rounds=len(row["epochs"]), passes_to_best=best["passes"])
         kept.append(what | figures | dict(val=best["val_worst_group_at_most"], test=best["test"]))
     return kept
 

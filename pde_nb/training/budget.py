@@ -79,7 +79,8 @@ def lap(self: Clock, run: Run):
     over = example * len(run.method.order(run.epoch)) > self.left
     if not self.planned and (over or self.laps == 2):
         self.planned = True
-        text = plan_text(run, self.minutes, 1 if over and self.laps == 1 else self.rounds_that_fit(run, example))
+        fits = run.epoch if over else self.rounds_that_fit(run, example)
+        text = plan_text(run, self.minutes, fits)
         run.notes.append(f"time budget: {text}")
         self.say(text)
     if over:
@@ -89,7 +90,8 @@ def lap(self: Clock, run: Run):
 @patch
 def rounds_that_fit(self: Clock, run: Run, example: float) -> int:
     "How many rounds there is time for, those that are over included; a schedule that sets itself is told."
-    left, epoch, last = self.left, run.epoch, run.n_epochs
+    left, epoch = self.left, run.epoch
+    last = run.n_epochs
     pacing = getattr(run.method, "pacing", None)
     if last is None or isinstance(pacing, AutoPacing):
         fits = epoch + int(left / (example * len(run.method.order(epoch))))
@@ -111,7 +113,7 @@ def plan_text(run: Run, minutes: float, fits: int) -> str:
     seconds = run.seconds / max(1, run.epoch)
     start = f"a round takes {seconds:.2g} s"
     if fits <= 1:
-        return f"{start}, and a second one does not fit into {minutes:g} minutes: the model is of a single round"
+        return f"{start}, and another does not fit into {minutes:g} minutes: the model is of a single round"
     pacing = getattr(run.method, "pacing", None)
     if isinstance(pacing, AutoPacing):
         return f"{start}, so {fits:,} fit into {minutes:g} minutes{auto_text(pacing, fits)}"

@@ -78,7 +78,7 @@ class Keeper:
 
     def __call__(self, run, force: bool = False):
         "Write a checkpoint if it is time, or if the run was asked to stop."
-        self.heed(run)
+        heed(self, run)
         due = time.monotonic() - self.written_at >= self.every
         if not (force or self.asked or due):
             return
@@ -86,15 +86,6 @@ class Keeper:
         if self.asked:
             name = signal.Signals(self.asked).name
             raise KeyboardInterrupt(f"asked to stop ({name}); the checkpoint is written")
-
-    def heed(self, run):
-        "End the run where somebody has asked for that, once it has a model."
-        now = time.monotonic()
-        if run.stopped or run.best_weights is None or now - self.looked_at < LOOK_EVERY:
-            return
-        self.looked_at = now
-        if (self.folder / STOP_FILE).exists():
-            run.stopped = ASKED
 
     def write(self, run):
         "Write a checkpoint. Raises `ValueError` that says what there is to go on from when it cannot be."
@@ -135,6 +126,16 @@ class Keeper:
         self.asked = which
 
 # %% ../../nbs/08_training/03_folder.ipynb #28cb0e55
+def heed(keeper: Keeper, run):
+    "End a run where somebody has asked for that, once it has a model."
+    now = time.monotonic()
+    if run.stopped or run.best_weights is None or now - keeper.looked_at < LOOK_EVERY:
+        return
+    keeper.looked_at = now
+    if (keeper.folder / STOP_FILE).exists():
+        run.stopped = ASKED
+
+
 def earlier(checkpoint):
     "What there is to go on from when a checkpoint cannot be written."
     if checkpoint.exists():

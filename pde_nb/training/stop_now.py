@@ -118,7 +118,7 @@ def stop_training(
     folder,
     say=print,  # called with a line about what is waited for
 ) -> bool:
-    "Ask the process that trains in a folder to end with the best model so far, and wait; whether there was one."
+    "Ask the process that trains in a folder to end with its best model, and wait; whether there was one."
     if not is_held(folder):
         return False
     say(
