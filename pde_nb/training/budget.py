@@ -29,11 +29,13 @@ class Clock:
         keep,  # the keeper that the run is passed on to
         say=None,  # called with the plan, a line, once there is one
         spent: float = 0.0,  # seconds that came before and count: of a first stage
+        now=time.monotonic,  # says the time, in seconds
     ):
         self.minutes = number("minutes", minutes, 0, above=True)
         self.keep = keep
         self.say = say or ignore
-        self.began = time.monotonic() - run.seconds - spent
+        self.now = now
+        self.began = now() - run.seconds - spent
         self.spent = spent
         self.laps = 0  # rounds that were timed
         self.lap_began = self.used
@@ -44,7 +46,7 @@ class Clock:
 
     @property
     def used(self) -> float:
-        return time.monotonic() - self.began  # seconds
+        return self.now() - self.began  # seconds
 
     @property
     def left(self) -> float:

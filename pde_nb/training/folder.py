@@ -72,15 +72,13 @@ class Keeper:
         self.every = number("checkpoint_every", every, 0)
         self.folder = writable_folder(folder)
         self.path = self.folder / "checkpoint.safetensors"
-        self.written_at = time.monotonic()
-        self.looked_at = time.monotonic()
+        self.written_at = self.looked_at = time.monotonic()
         self.asked = None  # the signal that asked the run to stop
 
     def __call__(self, run, force: bool = False):
         "Write a checkpoint if it is time, or if the run was asked to stop."
         heed(self, run)
-        due = time.monotonic() - self.written_at >= self.every
-        if not (force or self.asked or due):
+        if not (force or self.asked or time.monotonic() - self.written_at >= self.every):
             return
         self.write(run)
         if self.asked:
@@ -105,8 +103,7 @@ class Keeper:
 
     def __enter__(self):
         self.lock = hold(self.folder)
-        sweep(self.folder)
-        (self.folder / STOP_FILE).unlink(missing_ok=True)  # it was for an earlier process
+        tidy(self.folder)
         self.handlers = {}  # of the signals, as they were before
         if threading.current_thread() is threading.main_thread():
             for which in (signal.SIGINT, signal.SIGTERM):
@@ -116,7 +113,6 @@ class Keeper:
     def __exit__(self, *error):
         for which, handler in self.handlers.items():
             signal.signal(which, handler)
-        (self.folder / STOP_FILE).unlink(missing_ok=True)
         self.lock.release()
 
     def _ask(self, which, frame):
@@ -126,6 +122,12 @@ class Keeper:
         self.asked = which
 
 # %% ../../nbs/08_training/03_folder.ipynb #28cb0e55
+def tidy(folder: Path):
+    "Remove what an earlier process has left half-written, and what it was asked."
+    sweep(folder)
+    (folder / STOP_FILE).unlink(missing_ok=True)
+
+
 def heed(keeper: Keeper, run):
     "End a run where somebody has asked for that, once it has a model."
     now = time.monotonic()

@@ -17,7 +17,7 @@ from ..methods.base import Method
 from ..methods.registry import find_method
 from ..sources.data import Data
 from .fit import Fit, Job, first_stage_of, fit_in_folder, run_notes
-from .folder import REMEDY, ask_to_stop, can_go_on, hold
+from .folder import REMEDY, STOP_FILE, ask_to_stop, can_go_on, hold
 from .grouped import as_kept
 from .run import Run
 from .spec import build, decide
@@ -128,6 +128,7 @@ def stop_training(
     while is_held(folder):
         ask_to_stop(folder)
         time.sleep(0.2)
+    (Path(folder) / STOP_FILE).unlink(missing_ok=True)
     return True
 
 
