@@ -74,7 +74,7 @@ from fastcore.basics import patch
 @patch
 def lap(self: Clock, run: Run):
     "Time the round that has ended; plan once two were timed, and end where the next one does not fit."
-    example = (self.used - self.lap_began) / max(1, run.seen - self.seen)
+    example = max(1e-9, (self.used - self.lap_began) / max(1, run.seen - self.seen))  # seconds
     self.lap_began = self.used
     self.seen = run.seen
     self.laps += 1
