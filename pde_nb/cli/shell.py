@@ -26,6 +26,7 @@ from pathlib import Path
 from urllib.error import URLError
 
 from ..console.parser import Exit, in_option_words
+from ..console.screen import command_line
 from ..core.arguments import visible
 from ..core.files import json_text, surroundings, writable_folder, write_whole
 from ..core.network import NoNetwork
@@ -334,7 +335,11 @@ def what_is_left(args: argparse.Namespace, folder) -> str:
     folder = Path(folder)
     without = " without --restart" if getattr(args, "restart", False) else ""
     if next(folder.rglob("checkpoint.safetensors"), None):
-        return f"the same command{without} goes on from the last checkpoint."
+        end = ""
+        if (folder / "checkpoint.safetensors").exists():
+            line = command_line("train", "--out", folder, "--stop-now")
+            end = f"\nOr end it with the best model so far: {line}"
+        return f"the same command{without} goes on from the last checkpoint.{end}"
     if next(folder.rglob("record.json"), None):
         return f"the same command{without} goes on; what is finished is not repeated."
     return "there is no checkpoint yet, and the same command begins anew."

@@ -11,23 +11,26 @@ import sys
 from dataclasses import fields
 from pathlib import Path
 
-from .opening import open_asked, opened_with, say_columns
+from .opening import OPENED, open_asked, open_data, opened_with, say_columns
 from .shell import SCREEN, guarded, write_json_to
 from ..console.options import asked_inputs, asked_settings, asked_weights
 from ..console.program import parser_of
 from ..console.screen import command_line, say_next, show
 from ..core.arguments import number, whole_number
+from ..core.run_format import CONFIG
+from ..core.schema import read_checked
 from ..methods.pde import FIXED, SCHEDULE_FIELDS
 from ..methods.registry import METHODS, find_method, method_names
 from ..sources.data import Data
 from ..training.fit import Fit, fit_spec, validation_note
-from ..training.folder import unfinished
+from ..training.folder import ENDED_EARLY, REMEDY, TIME_UP, can_go_on, unfinished
 from ..training.grouped import network_of, with_groups
-from ..training.record import record_parts
+from ..training.record import RunRecord, record_parts
 from ..training.run import Run
 from ..training.seeds import fit_seeds, seeds_table
 from ..training.settings import Settings
 from ..training.spec import RunSpec, decide
+from ..training.stop_now import check_endable, end_run, stop_training
 
 # %% ../../nbs/12_cli/03_train.ipynb #bc24e229
 def plan_text(run: Run, config: dict) -> str:
@@ -127,7 +130,11 @@ def _train(args):
     def say(*parts):
         show(*parts, stream=screen)
 
+    if args.stop_now:
+        return stop_asked(args, say)
     number("checkpoint_every", args.checkpoint_every, 0)
+    if args.minutes is not None:
+        number("minutes", args.minutes, 0, above=True)
     args.run_folder = args.out  # what an interrupt speaks of
     data = open_asked(args)
     say(f"{data.describe()} \n{say_columns(data)}")
@@ -140,7 +147,7 @@ def _train(args):
     spec = spec_of(args, data)
     args.run_folder = out
     keep = dict(out=out, restart=args.restart, checkpoint_every=args.checkpoint_every)
-    keep |= dict(opened=opened_with(args, data), first=args.first)
+    keep |= dict(opened=opened_with(args, data), first=args.first, minutes=args.minutes)
     train_asked = train_one if args.seeds is None else train_seeds
     figures = train_asked(args, spec, data, keep, say)
     if args.json:
@@ -155,13 +162,30 @@ def train_one(args, spec: RunSpec, data: Data, keep: dict, say) -> dict:
             f"--resume: there is no checkpoint in {str(out)!r}; leave --resume out to start there, "
             "or name the folder of the run."
         )
+    keep = dict(keep, resume=args.resume)
     fit = fit_spec(spec, data, began=lambda run, config: say(plan_text(run, config)), **keep)
     if fit.run is None:
-        say("this run was finished before; its report:")
-    say("", *record_parts(fit.record), f"\nwritten to {out}")
+        say(f"this run was {end_text(fit.record, out)}; its report:")
+    say_record(fit.record, out, say)
+    return test_figures(fit)
+
+
+def say_record(record: RunRecord, out: Path, say):
+    "The report of a run, and what can be done with it."
+    say("", *record_parts(record), f"\nwritten to {out}")
     predict = command_line("predict", out, "--data", "new.csv")
     say_next(command_line("report", out, "--html"), command_line("eval", out), predict)
-    return test_figures(fit)
+
+
+def end_text(record: RunRecord, out: Path) -> str:
+    "How a run came to its end, and how it goes on where it can."
+    if record.stopped not in ENDED_EARLY:
+        return "finished before"
+    how = f"ended early ({record.stopped})"
+    if not can_go_on(out):
+        return f"{how}, and has no checkpoint to go on from: --restart trains it anew"
+    more = ", and so does a larger --minutes" if record.stopped == TIME_UP else ""
+    return f"{how}; the same command with --resume goes on with the training{more}"
 
 
 def train_seeds(args, spec: RunSpec, data: Data, keep: dict, say) -> dict:
@@ -178,6 +202,33 @@ def train_seeds(args, spec: RunSpec, data: Data, keep: dict, say) -> dict:
     folders = [keep["out"] / f"seed{seed}" for seed in seeds]
     say_next(command_line("report", *folders, "--html"), command_line("eval", folders[0]))
     return dict(seeds=[test_figures(fit) for fit in fits])
+
+# %% ../../nbs/12_cli/03_train.ipynb #trstop02
+def stop_asked(args, say):
+    "End the run in a folder with its best model so far, and report on it."
+    if args.out is None:
+        raise ValueError("--stop-now: name the folder of the run that is to end, as --out RUN.")
+    out = Path(args.out)
+    if not (stop_training(out, say) and (out / "record.json").exists()):
+        end_run(out, data_of(out, args), first=args.first, device=args.device)
+    record = RunRecord.read(out)
+    say(f"this run was {end_text(record, out)}")
+    say_record(record, out, say)
+    if args.json:
+        write_json_to(record.figures(record.splits[-1]).to_dict(), args.json)
+
+
+def data_of(out: Path, args) -> Data:
+    "The data of an interrupted run, where it was or where the options say that it is now."
+    check_endable(out)
+    opened = read_checked(out / "config.json", CONFIG, REMEDY).get("opened")
+    if not opened:
+        raise ValueError(
+            f"the run in {str(out)!r} was started from Python, and does not know where its data is; "
+            "use pde_nb.training.stop_now.end_run(folder, data)."
+        )
+    moved = {name: getattr(args, name) for name in ("data", "root") if getattr(args, name)}
+    return open_data(**{name: value for name, value in (opened | moved).items() if name in OPENED})
 
 # %% ../../nbs/12_cli/03_train.ipynb #723ea173
 def pde_train(argv: list[str] | None = None):

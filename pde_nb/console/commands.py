@@ -42,8 +42,7 @@ def train_parser(
     parser = CommandParser(
         "train",
         usage="--data WHAT --label COLUMN --attribute COLUMN [options]",
-        description="Train a model that works on every group, and report the accuracy of each. An unfinished "
-        "run in the same folder goes on where it was.",
+        description="Train a model that works on every group, and report on each. An unfinished run goes on.",
         examples=(TABLE, f"{TABLE} --method erm", "--data waterbirds --root DIR --preset paper"),
         alone="--data",
     )
@@ -56,6 +55,7 @@ def train_parser(
     setting_options(parser, method)
     model_options(parser.section("network and device"))
     common_options(parser, hides=True)
+    parser.instead = "stop_now"  # the folder knows its data
     parser.view = SETTINGS if asked else USUAL
     other = next(name for name in ("jtt", "pde") if name != method)
     parser.more = [
@@ -92,13 +92,12 @@ def run_options(section: Section):
         metavar="N",
         help="train the seeds 0 to N − 1 in OUT/seedS; mean and spread at the end",
     )
+    add("--minutes", type=float, metavar="X", help="that training may take, > 0; it plans for them")
     add("--restart", action="store_true", help="throw away what the folder holds")
-    add(
-        "--resume",
-        rare=True,
-        action="store_true",
-        help="insist that there is an unfinished run to go on with",
-    )
+    resume = "insist that there is an unfinished run to go on with; one that was ended early goes on too"
+    add("--resume", rare=True, action="store_true", help=resume)
+    end = "end the run in OUT, interrupted or going on, with its best model so far"
+    add("--stop-now", action="store_true", help=end)
     every = "at most so often a checkpoint is written; default 30"
     add("--checkpoint-every", rare=True, type=float, default=30.0, metavar="SECONDS", help=every)
     add("--json", metavar="FILE", help="write the test figures as JSON; - prints them")

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['FEWER', 'default_schedule', 'schedule_within', 'changed_schedule', 'FixedPacing', 'geometric_plan', 'round_size',
-           'AutoPacing']
+           'AutoPacing', 'pace_settings']
 
 # %% ../../nbs/07_methods/05_schedules.ipynb #ef5a213b
 from bisect import bisect_right
@@ -26,7 +26,7 @@ from pde_nb.algorithm.expansion import (
     stage_of_epoch,
 )
 from ..algorithm.groups import Groups, balanced_counts
-from ..algorithm.pacing import Pace, Stage, advance, geometric_sizes
+from ..algorithm.pacing import Pace, Stage, advance, geometric_sizes, pace_within
 from .base import epoch_rng, settings_text
 
 # %% ../../nbs/07_methods/05_schedules.ipynb #62cefded
@@ -247,6 +247,7 @@ class AutoPacing(Pacing):
     "Stages that begin when validation says so."
 
     goes_back = True
+    fits = None  # rounds that training has time for; None: as many as it takes
 
     def __init__(
         self,
@@ -292,7 +293,8 @@ def after_epoch(self: AutoPacing, epoch: int, best: bool) -> bool:
     "Move on by the rules of `advance`; true when a stage begins, which it does from the best state so far."
     now = self.stages[-1]
     one_pass = -(-len(self.plan.active(self.stage(epoch))) // self.round_size)
-    after = advance(now, self.pace, epoch, best, self.plan.n_stages, one_pass)
+    pace, most = (self.pace, None) if self.fits is None else pace_within(self.pace, self.fits)
+    after = advance(now, pace, epoch, best, self.plan.n_stages, one_pass, most=most)
     begins = after.began != now.began
     if not begins:
         self.stages.pop()
@@ -310,14 +312,21 @@ def first_epochs(self: AutoPacing, epochs: int | None = None) -> list[int]:
 
 @patch
 def state(self: AutoPacing) -> dict:
-    "The stages so far."
-    return {"stages": [asdict(s) for s in self.stages]}
+    "The stages so far, and the rounds that there is time for where that is bounded."
+    stages = {"stages": [asdict(s) for s in self.stages]}
+    return stages if self.fits is None else {**stages, "fits": self.fits}
 
 
 @patch
 def restore(self: AutoPacing, state: dict):
-    "Take back the stages."
+    "Take back what `state` returned."
     self.stages = [Stage(**s) for s in state["stages"]]
+    self.fits = state.get("fits")
+
+# %% ../../nbs/07_methods/05_schedules.ipynb #sch00001
+def pace_settings(pace: Pace) -> dict:
+    "The constants of a pace as plain values, without those that are off."
+    return {name: value for name, value in asdict(pace).items() if value is not None}
 
 # %% ../../nbs/07_methods/05_schedules.ipynb #8624dddf
 @patch
@@ -326,11 +335,12 @@ def describe(self: AutoPacing, n_train: int) -> list[str]:
     pace = self.pace
     limit = f", or after {self.epochs} rounds" if self.epochs else ""
     stages = "stage" if pace.tries == 1 else "stages"
+    later = f" ({pace.later_rounds} after the warm-up)" if pace.later_rounds else ""
     return [
-        f"schedule auto: {settings_text(asdict(pace))}",
+        f"schedule auto: {settings_text(pace_settings(pace))}",
         f"a balanced warm-up of {len(self.plan.active(0)):,} of {n_train:,} examples, "
         f"then × {pace.growth:g} at each expansion, {self.plan.n_stages - 1} at most; "
-        f"a stage ends when validation has not improved in {pace.rounds} rounds or more, "
+        f"a stage ends when validation has not improved in {pace.rounds} rounds{later} or more, "
         f"training after {pace.tries} {stages} without a gain{limit}",
     ]
 

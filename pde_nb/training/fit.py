@@ -72,6 +72,8 @@ def robust_fit(
     restart: bool = False,  # throw away what the folder holds
     checkpoint_every: float = 30.0,  # seconds, ≥ 0
     bar: bool = True,  # show progress
+    minutes: float | None = None,  # that training may take, both stages, above 0; None: as long as it takes
+    resume: bool = False,  # go on with a run that was ended by its time, or by hand
     opened: dict | None = None,  # how the data was opened, for the record
     began: Callable[[Run, dict], None] | None = None,  # called before training, with the run and its config
     first=None,  # of two stages: folder of a run that serves as the first; None: it is trained, in OUT/first
@@ -90,6 +92,7 @@ def robust_fit(
     )
     spec = decide(data, model, method, **options, seed=seed, device=device, **changes)
     keep = dict(out=out, restart=restart, checkpoint_every=checkpoint_every, bar=bar, opened=opened)
+    keep |= dict(minutes=minutes, resume=resume)
     return fit_spec(spec, data, **keep, began=began, first=first, first_in=first_in)
 
 # %% ../../nbs/08_training/12_fit.ipynb #fit00006
@@ -106,6 +109,8 @@ def fit_spec(
     restart: bool = False,
     checkpoint_every: float = 30.0,
     bar: bool = True,
+    minutes: float | None = None,
+    resume: bool = False,
     opened: dict | None = None,
     began: Callable[[Run, dict], None] | None = None,
     first=None,
@@ -113,6 +118,8 @@ def fit_spec(
 ) -> Fit:
     "Train the run of a spec, select, evaluate the test set once. Raises `ValueError` as `robust_fit` does."
     checkpoint_every = number("checkpoint_every", checkpoint_every, 0)
+    if minutes is not None:
+        minutes = number("minutes", minutes, 0, above=True)
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         run = build(spec, data, bar)
@@ -123,7 +130,8 @@ def fit_spec(
     if began:
         began(run, config)
     notes = run_notes(run, data, heard)
-    job = Job(run, config, notes, checkpoint_every, restart, bar, opened, stage, data)
+    keep = dict(checkpoint_every=checkpoint_every, restart=restart, bar=bar, opened=opened)
+    job = Job(run, config, notes, **keep, stage=stage, given=data, minutes=minutes, resume=resume)
     return fit_in_memory(job) if out is None else fit_in_folder(job, Path(out))
 
 # %% ../../nbs/08_training/12_fit.ipynb #cd1f8db4
@@ -174,12 +182,17 @@ class Job:
     opened: dict | None = None
     stage: FirstStage | None = None  # of a method of two stages
     given: Data | None = None  # the data before `train_by`: its groups are kept
+    minutes: float | None = None  # that training may take
+    resume: bool = False  # whether a run that was ended early goes on
+    stop_now: bool = False  # end with the best so far, without a step
+    keeps: bool = True  # whether a run that is ended early keeps its checkpoint
 
 
 def fit_in_memory(job: Job) -> Fit:
     "Train, and write nothing."
     first = train_first(job, None) if job.stage else None
-    record = conclude(train(job.run, bar=job.bar), job.config, job.notes, first)
+    train(job.run, timed(job.run, job.minutes, None, job.bar, first and first.seconds), job.bar)
+    record = conclude_job(job, first)
     return Fit(job.run.model, record, job.run, job.run)
 
 
@@ -188,24 +201,52 @@ def fit_in_folder(job: Job, folder: Path) -> Fit:
     run = job.run
     with Keeper(folder, job.checkpoint_every) as keeper:
         claim(folder, dict(job.config, opened=job.opened), job.restart)
-        if (folder / "record.json").exists() and (folder / "model.safetensors").exists():
+        if is_done(job, folder):
             check_files(folder)
             load_finished(run.model, folder, REMEDY)
             load_learned(folder, run)
-            keeper.path.unlink(missing_ok=True)  # a kill may have come between the record and this
+            if not can_go_on(folder):
+                keeper.path.unlink(missing_ok=True)  # a kill may have come between the record and this
             return Fit(run.model, RunRecord.read(folder), None, run)
+        if can_go_on(folder):
+            reopen(folder)
         save_groups(folder, job.given or run.data)
         first = train_first(job, folder) if job.stage else None
-        keeper.load(run)
-        record = conclude(train(run, keeper, job.bar), job.config, job.notes, first)
+        take_up(run, keeper, job.minutes, job.stop_now)
+        train(run, timed(run, job.minutes, keeper, job.bar, first and first.seconds), job.bar)
+        record = conclude_job(job, first)
         save_learned(folder, run)
         save_model(folder / "model.safetensors", run.model)
         save_ledger(folder / "ledger.csv", run)
         save_split(folder / "split.csv", run.data)
         save_portable(folder, run, job.config)
         save_record(folder, record)
-        keeper.path.unlink(missing_ok=True)
+        if not (job.keeps and can_go_on(folder)):
+            keeper.path.unlink(missing_ok=True)
     return Fit(run.model, record, run, run)
+
+# %% ../../nbs/08_training/12_fit.ipynb #fitend02
+from dataclasses import replace
+
+from .budget import first_share, take_up, timed
+from .folder import can_go_on, reopen
+
+# %% ../../nbs/08_training/12_fit.ipynb #fitend03
+def is_done(job: Job, folder: Path) -> bool:
+    "Whether a folder holds what its run came to, and nothing more is asked of it."
+    if not ((folder / "record.json").exists() and (folder / "model.safetensors").exists()):
+        return False
+    if job.stop_now or not can_go_on(folder):
+        return True
+    had = RunRecord.read(folder).minutes
+    more = job.minutes is not None and had is not None and job.minutes > had
+    return not (job.resume or more)
+
+
+def conclude_job(job: Job, first: FirstStageRecord | None) -> RunRecord:
+    "What a trained run came to, with the time that it was given."
+    record = conclude(job.run, job.config, job.notes, first)
+    return replace(record, minutes=job.minutes)
 
 # %% ../../nbs/08_training/12_fit.ipynb #6d22ae9f
 def train_first(job: Job, out: Path | None) -> FirstStageRecord:
@@ -221,7 +262,8 @@ def train_first(job: Job, out: Path | None) -> FirstStageRecord:
     opened = config.pop("opened")
     restart = job.restart and stage.shared is None
     keep = dict(checkpoint_every=job.checkpoint_every, restart=restart, bar=job.bar, opened=opened)
-    first = Job(one, config, job.notes, **keep, given=job.given)
+    minutes = job.minutes and job.minutes * first_share(one, job.run)
+    first = Job(one, config, job.notes, **keep, given=job.given, minutes=minutes, keeps=False)
     fit = fit_in_memory(first) if folder is None else fit_in_folder(first, folder)
     return hand_over(one, fit.record, folder, job.run)
 

@@ -19,6 +19,7 @@ from tqdm.auto import tqdm
 from ..methods.schedules import AutoPacing
 from ..networks.device import OUT_OF_MEMORY, largest_batch
 from .checkpoints import random_state, set_random_state
+from .folder import ENDED_EARLY
 from .run import NotFinite, Run
 
 # %% ../../nbs/08_training/06_loop.ipynb #5bd631af
@@ -32,6 +33,8 @@ def steps_of(run: Run, keep, show):
             run.train_step(rows, len(left) - i)
             show(len(left) - i - 1)
             keep(run)
+            if run.stopped:
+                return
             yield
         run.end_epoch()
         keep(run)
@@ -67,10 +70,10 @@ def keep_nothing(run, force=False):
 def take_best(run: Run) -> Run:
     "Put the best weights into the model, in evaluation mode. Raises `ValueError` when there are none."
     if run.best_weights is None:
-        raise ValueError(
-            f"no model to return: {run.stopped} before the first epoch was over. "
-            "Lower the learning rate, or clip the gradient."
-        )
+        remedy = "Lower the learning rate, or clip the gradient."
+        if run.stopped in ENDED_EARLY:
+            remedy = "Give the command of the run again: it goes on where it is."
+        raise ValueError(f"no model to return: {run.stopped} before the first epoch was over. {remedy}")
     run.model.load_state_dict(run.best_weights)
     run.model.eval()
     return run

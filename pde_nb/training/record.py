@@ -90,6 +90,7 @@ class RunRecord:
     entered: Entered | None = None  # where the method has a ledger
     kept: KeptGuess | None = None  # where groups were not all labelled by hand
     variables: tuple[str, ...] = ()  # what groups are made of, the label first; () where that is not known
+    minutes: float | None = None  # that it was given, where it was given a time
 
     @property
     def splits(self) -> list[str]:
@@ -324,6 +325,8 @@ def record_dict(record: RunRecord) -> dict:
     )
     if record.first:
         plain["first"] = asdict(record.first)
+    if record.minutes is not None:
+        plain["minutes"] = record.minutes
     return plain
 
 # %% ../../nbs/08_training/09_record.ipynb #74404401
@@ -346,6 +349,7 @@ def record_from_dict(
         first=_first_stage(first) if first else None,
         command=plain["command"],
         surroundings=plain["surroundings"],
+        minutes=plain.get("minutes"),
         **where,
     )
 

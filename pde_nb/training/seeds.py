@@ -70,12 +70,13 @@ def fit_seeds(
     opened: dict | None = None,
     first=None,
     first_in=None,
+    minutes: float | None = None,  # that each run may take; then one at a time
 ) -> list[Fit]:
     "Train one run for each seed. Raises what `fit_spec` raises, and `ValueError` where no seed is given."
     seeds = list(dict.fromkeys(whole_number("seeds", s, 0) for s in seeds))
     if not seeds:
         raise ValueError("seeds is empty; give at least one, such as range(5).")
-    n = runs_at_once(spec, together)
+    n = 1 if minutes is not None else runs_at_once(spec, together)
     keep = dict(checkpoint_every=checkpoint_every, bar=bar, opened=opened)
     with ExitStack() as stack:
         if out is None:
@@ -88,7 +89,7 @@ def fit_seeds(
                 part = slice(at, at + n)
                 ahead.append(train_ahead(specs[part], data, folders[part], restart, **keep))
             restart = restart and not all(ahead)  # what is there now is new
-        keep |= dict(restart=restart, first=first, first_in=first_in)
+        keep |= dict(restart=restart, first=first, first_in=first_in, minutes=minutes)
         fits = []
         for one, folder in zip(specs, folders):
             one = replace(one, model=deepcopy(one.model))
