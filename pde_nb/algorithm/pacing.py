@@ -55,9 +55,7 @@ class Stage:
     home: int = 0  # number of the stage in which the best state so far was found
     failed: int = 0  # stages in a row without a gain, up to this one
     done: bool = False  # whether training is over
-    draw: int | None = (
-        None  # of several balanced sets the one that a warm-up has; None: there is one, or it is over
-    )
+    draw: int | None = None  # number of the balanced set that it warms up on, where there are several
     averages: bool = False  # whether its only round averages the networks of the draws, and shows nothing
 
 

@@ -63,7 +63,7 @@ class Method:
     keeps = "best"  # the model of the 'best' epoch on validation, or of the 'last'
     exact = False  # whether it has to hear the worst-group accuracy itself; else an upper bound will do
     goes_back = False  # whether it may ask, after an epoch, to go on from the best one
-    draws = 1  # warm-ups at most from the same weights, whose networks are averaged
+    n_draws = 1  # warm-ups at most from the same weights, whose networks are averaged
     averages_helpful = True  # whether a network has to raise or keep the average on validation to be in it
 
     # what is kept
@@ -225,7 +225,7 @@ def draw(self: Method, epoch: int) -> int | None:
 
 
 @patch
-def averages(self: Method, epoch: int) -> bool:
+def averages_draws(self: Method, epoch: int) -> bool:
     "Whether an epoch shows nothing, and averages the networks of the draws so far."
     return False
 

@@ -33,12 +33,8 @@ class PDE(Method):
     growth: float | None = None  # 2
     slower: float | None = None  # 0.3
     tries: int | None = None  # 2
-    draws: int = (
-        1  # warm-ups from the same weights at most, each on a balanced set of its own; they are averaged
-    )
-    soup: str | None = (
-        None  # of several draws: the average takes those that are 'helpful' on validation, or 'all'
-    )
+    draws: int = 1  # balanced sets to warm up on from the same weights, ≥ 1; their networks are averaged
+    soup: str | None = None  # which of several draws are averaged: 'helpful' ones on validation, or 'all'
 
     name = "pde"
     label = "PDE"
@@ -98,8 +94,13 @@ def draw(self: PDE, epoch: int) -> int | None:
 
 
 @patch
-def averages(self: PDE, epoch: int) -> bool:
+def averages_draws(self: PDE, epoch: int) -> bool:
     return self.pacing.averages(epoch)
+
+
+@patch(as_prop=True)
+def n_draws(self: PDE) -> int:
+    return self.draws
 
 # %% ../../nbs/07_methods/06_pde.ipynb #pd000006
 from ..algorithm.expansion import expansion_plan

@@ -134,8 +134,9 @@ def progress_text(run, total: int | None = None) -> str:
         now = f"{bound}{100 * last['val_worst_group_at_most']:.1f} %"
         worst = f"{now}, best {100 * correct / n:.1f} %"
     active = len(run.method.active(run.epoch))
-    draw = run.method.draw(run.epoch)
-    name = run.method.name if draw is None else f"{run.method.name}, draw {draw + 1} of {run.method.draws}"
+    name = run.method.name
+    if run.draw is not None:
+        name += f", draw {run.draw + 1} of {run.method.n_draws}"
     of = f" of {total}" if total else ""
     of += " at most unless one is better" if total and run.n_epochs is None else ""
     return f"{name}: epoch {run.epoch}{of}, active {active:,}, worst group {worst}"

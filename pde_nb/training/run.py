@@ -74,7 +74,7 @@ class Run(Progress):
         if self.device.type == "cpu":
             keep_memory()
         self.place_networks()
-        self.soup = Soup(copy_weights(self.model)) if self.method.draws > 1 else None
+        self.soup = Soup(copy_weights(self.model)) if self.method.n_draws > 1 else None
         self.place_labels()
         self.set_pace(self.device.type == "cuda")
 
@@ -85,6 +85,14 @@ class Run(Progress):
     @property
     def best_epoch(self) -> int | None:
         return next((entry["epoch"] for entry in reversed(self.curve) if entry["best"]), None)
+
+    @property
+    def draw(self) -> int | None:
+        return None if self.soup is None else self.method.draw(self.epoch)  # of several, the running one
+
+    @property
+    def averages(self) -> bool:
+        return self.soup is not None and self.method.averages_draws(self.epoch)  # the running epoch
 
     @property
     def finished(self) -> bool:
@@ -130,9 +138,9 @@ def check_run(run):
             f"patience={settings.patience}: the method {name!r} decides itself when a stage is over and when "
             "it stops; leave patience out, and give rounds or epochs to make that sooner."
         )
-    if settings.lr_decay != "none" and run.method.draws > 1:
+    if settings.lr_decay != "none" and run.method.n_draws > 1:
         raise ValueError(
-            f"lr_decay={settings.lr_decay!r} would give each of the {run.method.draws} draws another "
+            f"lr_decay={settings.lr_decay!r} would give each of the {run.method.n_draws} draws another "
             "learning rate; use lr_decay='none', or leave draws out."
         )
 
@@ -300,7 +308,7 @@ def end_epoch(self: Run):
     "Evaluate, remember the best, tell the method, and move on to the next epoch."
     if self.later:
         self.check_finite()
-    if self.method.averages(self.epoch):
+    if self.averages:
         found, better, leads = self.average()
     else:
         found = self.validate()
@@ -340,7 +348,7 @@ def validate(self: Run) -> Evaluation:
         return self.validate_softly()
     settings = self.settings
     whole = settings.evaluate == "full" or self.method.exact or self.method.keeps == "last"
-    whole = whole or self.method.averages(self.epoch)
+    whole = whole or self.averages
 
     def predicted(at):
         return predict(self.model, self.source, self.val_rows[at], settings.eval_batch, self.autocast)
@@ -393,8 +401,7 @@ def curve_entry(self: Run, found: Evaluation, better: bool) -> dict:
 def stop_without_progress(self: Run):
     "Stop when the worst group has not been better in as many epochs of a stage as patience allows."
     patience = self.settings.patience
-    drawing = self.method.draw(self.epoch) is not None
-    if not patience or self.stopped or self.warming_up() or drawing:
+    if not patience or self.stopped or self.warming_up() or self.draw is not None:
         return
     stages = [entry["stage"] for entry in self.curve]
     stage = self.method.stage(self.epoch)
@@ -460,7 +467,7 @@ def average(self: Run) -> tuple[Evaluation, bool, bool]:
     rose = self.beats(found, soup.mean.score, soup.mean.value)
     last = self.method.keeps == "last"
     joins = rose or last or not self.method.averages_helpful or self.as_good(found, soup.mean)
-    soup.note(self.method.draw(self.epoch), self.best, found.score, joins)
+    soup.note(self.draw, self.best, found.score, joins)
     if joins:
         soup.mean = Candidate(mixed, found.score, found.value)
         soup.n += 1
@@ -482,7 +489,7 @@ def as_good(self: Run, found: Evaluation, other: Candidate) -> bool:
 @patch
 def turn(self: Run):
     "Begin the next draw, or go on from the best of all, where the epoch that comes next asks for it."
-    soup, now = self.soup, self.method.draw(self.epoch)
+    soup, now = self.soup, self.draw
     if soup.over or now == self.method.draw(self.epoch - 1):
         return
     if soup.mean is None:
@@ -520,8 +527,8 @@ def draw_entry(self: Run) -> dict:
     "What the curve says of draws: which one an epoch has, and how many networks an average has."
     if self.soup is None:
         return {}
-    entry = dict(draw=self.method.draw(self.epoch))
-    return dict(entry, averaged=self.soup.n) if self.method.averages(self.epoch) else entry
+    entry = dict(draw=self.draw)
+    return dict(entry, averaged=self.soup.n) if self.averages else entry
 
 # %% ../../nbs/08_training/05_run.ipynb #89f32c92
 @torch.no_grad()
