@@ -340,7 +340,7 @@ def beats(self: Run, found: Evaluation, score: tuple | None, value: float | None
         return found.beats(score, self.settings.ties)
     return value is None or found.value > value
 
-
+# %% ../../nbs/08_training/05_run.ipynb #drw00025
 @patch
 def validate(self: Run) -> Evaluation:
     "Evaluate the model on validation, as far as is needed."
@@ -605,7 +605,7 @@ def state_dict(self: Run) -> dict:
         **of_draws,
     )
 
-
+# %% ../../nbs/08_training/05_run.ipynb #drw00026
 @patch
 def load_state_dict(self: Run, state: dict):
     "Go on from a state. Raises `ValueError` when it belongs to another run."
