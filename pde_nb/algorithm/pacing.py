@@ -16,9 +16,9 @@ class Pace:
     "The constants of a schedule that sets itself. Raises `ValueError` for a value outside its range."
 
     rounds: int = 12  # without a better model that end a stage, ≥ 1
-    waits: float = 0.25  # and at least this share of the rounds that the stage took to its best one, ≥ 0
-    growth: float = 2.0  # an expansion makes the active set this many times as large, > 1
-    slower: float = 0.3  # factor of the learning rate after the warm-up and at each step back, in (0, 1]
+    waits: float = 0.25  # and this share of the rounds that it took to its best, ≥ 0
+    growth: float = 2.0  # an expansion makes the active set so many times as large, > 1
+    slower: float = 0.3  # factor of the rate after warm-up and at a step back, in (0, 1]
     tries: int = 2  # stages in a row without a gain that end the training, ≥ 1
 
     def __post_init__(self):

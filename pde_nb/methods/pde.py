@@ -27,14 +27,14 @@ class PDE(Method):
     epochs: int | None = None  # at most so many, rounds where the schedule is 'auto'; None: as it says
     schedule: Schedule | str = "auto"  # 'auto', 'fixed' (`default_schedule`), or a `Schedule`
     expansion_lr: float | None = None  # fixed: the learning rate is multiplied by this after the warm-up; 0.1
-    reset: str | None = None  # fixed: forget momentum 'once', after the warm-up, or 'always'; None: keep it
+    reset: str | None = None  # fixed: forget momentum 'once', after the warm-up, or 'always'; None: no
     rounds: int | None = None  # auto, here and below: the constants of `Pace`, which explains them; 12
     waits: float | None = None  # 0.25
     growth: float | None = None  # 2
     slower: float | None = None  # 0.3
     tries: int | None = None  # 2
-    draws: int = 1  # balanced sets to warm up on from the same weights, ≥ 1; their networks are averaged
-    soup: str | None = None  # which of several draws are averaged: 'helpful' ones on validation, or 'all'
+    draws: int = 1  # balanced sets to warm up on, whose networks are averaged, ≥ 1
+    soup: str | None = None  # which draws are averaged: 'helpful' (default), by validation, or 'all'
 
     name = "pde"
     label = "PDE"
