@@ -16,9 +16,9 @@ class Pace:
     "The constants of a schedule that sets itself. Raises `ValueError` for a value outside its range."
 
     rounds: int = 12  # without a better model that end a stage, ≥ 1
-    waits: float = 0.25  # and at least this share of the rounds that the stage took to its best one, ≥ 0
-    growth: float = 2.0  # an expansion makes the active set this many times as large, > 1
-    slower: float = 0.3  # factor of the learning rate after the warm-up and at each step back, in (0, 1]
+    waits: float = 0.25  # and this share of the rounds that it took to its best, ≥ 0
+    growth: float = 2.0  # an expansion makes the active set so many times as large, > 1
+    slower: float = 0.3  # factor of the rate after warm-up and at a step back, in (0, 1]
     tries: int = 2  # stages in a row without a gain that end the training, ≥ 1
     later_rounds: int | None = None  # the same as `rounds`, of stages after the warm-up; None: as `rounds`
 
@@ -58,6 +58,8 @@ class Stage:
     home: int = 0  # number of the stage in which the best state so far was found
     failed: int = 0  # stages in a row without a gain, up to this one
     done: bool = False  # whether training is over
+    draw: int | None = None  # number of the balanced set that it warms up on, where there are several draws
+    averages: bool = False  # whether its only round averages the networks of the draws, and shows nothing
 
 
 def advance(
