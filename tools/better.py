@@ -39,6 +39,14 @@ CANDIDATES: dict[str, Method] = {
     "body_lr": BodyLRPDE(),
 }
 VARIANTS: dict[str, Method] = {  # tried within development only
+    "average_2": AveragePDE(window=2.0),
+    "average_15": AveragePDE(window=15.0),
+    "average_on": AveragePDE(goes_on="average"),
+    "expansion_dro_10": GroupDROPDE(eta=0.1),
+    "expansion_dro_all": GroupDROPDE(by="none"),
+    "refit_10": RefitPDE(subsets=10),
+    "refit_checked": RefitPDE(checked=True),
+    "body_lr_3": BodyLRPDE(body_lr=0.3),
 }
 
 
