@@ -1,0 +1,204 @@
+"""Tables, sentences and the picture of the page on changes of PDE; see evidence.py.
+
+The records are those of tools/better.py, one for each contender, task and part of the protocol.
+"""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from evidence import FOLDER, TASKS
+from evidence_pictures import fig_fitted, summary_row, within_range
+from evidence_text import joined, number_text
+
+from pde_nb.analysis.paired import Difference, paired, points_text
+from pde_nb.analysis.trials import Result, accuracy_by_group, over_seeds, read_results, settings_name
+from pde_nb.core.statistics import holm
+from pde_nb.core.tables import Table, fixed, spread_text
+
+BETTER = FOLDER.parent / "better"
+DEVELOPED = "waterbirds_features", "adult"
+KNOWN = {"pde": "PDE", "pde_balanced": "PDE balanced", "subsample": "Subsample", "group_dro": "GroupDRO"}
+TRIED = {  # candidate → its record and those of its variants: name → how the page calls it
+    "draws": {
+        "draws_3": "3 draws",
+        "draws_5": "5 draws",
+        "draws_3_all": "3 draws, all averaged",
+        "draws_5_all": "5 draws, all averaged",
+    },
+    "average": {
+        "average": "average of 5 rounds",
+        "average_2": "average of 2 rounds",
+        "average_15": "average of 15 rounds",
+        "average_on": "average of 5 rounds, goes on from it",
+    },
+    "balanced": {"balanced": "balanced rounds"},
+    "group_dro": {
+        "expansion_dro": "expansion with GroupDRO",
+        "expansion_dro_10": "the same, weights ten times as fast",
+        "expansion_dro_all": "the same, rounds not balanced",
+    },
+    "redraw": {"redraw": "rows drawn anew per stage"},
+    "refit": {
+        "refit": "last layer again",
+        "refit_10": "last layer again, ten sets",
+        "refit_checked": "last layer again if better on validation",
+    },
+    "body_lr": {"body_lr": "body at 0.1 of the rate", "body_lr_3": "body at 0.3 of the rate"},
+}
+JOINS: dict[str, str] = {}  # record of a join → how the page calls it
+GAIN, BEHIND, JOIN_GAIN = 0.01, 0.01, 0.005  # of rules 6 and 7
+
+
+@dataclass(frozen=True)
+class Part:
+    "The records of one part of the protocol."
+
+    results: dict[str, dict[str, Result]]  # task → name of the record → result
+
+    def __getitem__(self, task: str) -> dict[str, Result]:
+        return self.results[task]
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        return tuple(self.results)
+
+    def complete(self, name: str) -> bool:
+        "Whether a contender was run on all tasks with all seeds of PDE."
+        seeds = [[t.seed for t in r[name].trials] if name in r else None for r in self.results.values()]
+        return seeds == [[t.seed for t in r["pde"].trials] for r in self.results.values()]
+
+
+def read_part(part: str, tasks=DEVELOPED) -> Part:
+    "The records of a part; titles are given where they are shown."
+    return Part({task: read_results(BETTER / part / task) for task in tasks})
+
+
+def title(name: str) -> str:
+    "How the page calls a record."
+    for names in (KNOWN, JOINS, *TRIED.values()):
+        if name in names:
+            return names[name]
+    return name
+
+
+# Differences to PDE
+
+
+def gains(part: Part, name: str, base: str = "pde") -> dict[str, Difference]:
+    "What a contender gains over PDE, or another one, on each task; p is corrected over the tasks."
+    found = {task: paired(part[task][name], part[task][base]) for task in part.tasks}
+    corrected = holm([d.p for d in found.values()])
+    return {task: replace(d, p_holm=p) for (task, d), p in zip(found.items(), corrected)}
+
+
+def mean_gain(part: Part, name: str, base: str = "pde") -> float:
+    "The mean over the tasks of what a contender gains; in [-1, 1]."
+    found = gains(part, name, base)
+    return sum(d.mean for d in found.values()) / len(found)
+
+
+def stays(part: Part, name: str) -> bool:
+    "Rule 6: at least one point gained on the mean of the tasks, nowhere more than one behind."
+    lowest = min(d.mean for d in gains(part, name).values())
+    return round(mean_gain(part, name), 9) >= GAIN and round(lowest, 9) >= -BEHIND
+
+
+def tried_names(part: Part) -> list[str]:
+    "All records of candidates and their variants that are complete."
+    return [name for names in TRIED.values() for name in names if part.complete(name)]
+
+
+def best_variant(part: Part, candidate: str) -> str:
+    "The record of a candidate, or of its variant, that gains most on the mean."
+    return max(
+        (name for name in TRIED[candidate] if part.complete(name)), key=lambda name: mean_gain(part, name)
+    )
+
+
+# Tables
+
+
+def task_table(part: Part, task: str) -> Table:
+    "Every contender on one task, with what it gains over PDE; the most gained first."
+    others = [name for name in part[task] if name != "pde" and part.complete(name)]
+    others = sorted(others, key=lambda name: -gains(part, name)[task].mean)
+    rows = [(title("pde"), *figure_cells(part[task]["pde"]), "", "")]
+    for name in others:
+        d = gains(part, name)[task]
+        rows.append((title(name), *figure_cells(part[task][name]), points_text(d), fixed(d.p_holm, 2)))
+    head = (TASKS[task], "worst group", "on validation", "rate", "passes", "minus PDE", "p (Holm)")
+    return Table(head, tuple(rows))
+
+
+def figure_cells(result: Result) -> tuple[str, ...]:
+    "Worst group on test and on validation, the rate that was chosen, and passes to the best and in all."
+    worst, val = (spread_text(over_seeds(result, key)) for key in ("worst_group", "val_worst_group"))
+    best, end = (over_seeds(result, key).mean for key in ("passes_to_best", "passes"))
+    return worst, val, f"{result.chosen['lr']:g}", f"{best:.1f} of {end:.1f}"
+
+
+def decision_table(part: Part) -> Table:
+    "Rule 6 for each candidate and variant."
+    rows = []
+    for candidate, names in TRIED.items():
+        for name in names:
+            if part.complete(name):
+                cells = [fixed(100 * d.mean, sign="+") for d in gains(part, name).values()]
+                mean = fixed(100 * mean_gain(part, name), 2, sign="+")
+                rows.append((candidate, title(name), *cells, mean, "yes" if stays(part, name) else "no"))
+    head = ("candidate", "tried", *(TASKS[task] for task in part.tasks), "mean", "stays?")
+    return Table(head, tuple(rows), "ll" + "r" * (len(part.tasks) + 1) + "l")
+
+
+def groups_table(part: Part, task: str, names) -> Table:
+    "The test accuracy of every group, in percent, mean over seeds."
+    first = part[task]["pde"].trials[0].splits["test"]
+    rows = [(title(n), *(fixed(100 * a) for a in accuracy_by_group(part[task][n]))) for n in names]
+    return Table((TASKS[task], *first.names), tuple(rows))
+
+
+# Sentences
+
+
+def tried_sentence(part: Part) -> str:
+    "How much was tried."
+    names = tried_names(part)
+    candidates = [c for c, tried in TRIED.items() if any(name in names for name in tried)]
+    return (
+        f"{number_text(len(candidates)).capitalize()} candidates were run, in {len(names)} forms: "
+        "with so many, the best figure among them flatters itself, which is what the confirmation is for."
+    )
+
+
+def decision_sentences(part: Part) -> list[str]:
+    "What rule 6 says."
+    ran = [c for c in TRIED if any(part.complete(name) for name in TRIED[c])]
+    best = {candidate: best_variant(part, candidate) for candidate in ran}
+    kept = [candidate for candidate in ran if stays(part, best[candidate])]
+    sentences = []
+    for candidate in ran:
+        name = best[candidate]
+        ds = gains(part, name)
+        each = joined([f"{points_text(d)} on {TASKS[task]}" for task, d in ds.items()])
+        mean = fixed(100 * mean_gain(part, name), 2, sign="+")
+        verdict = "stays" if candidate in kept else "does not stay"
+        sentences.append(f"`{candidate}` {verdict}: {title(name)} is {mean} on the mean ({each}).")
+    return sentences
+
+
+def revisions_text(part: Part) -> str:
+    "The states of the source that the runs came from."
+    found = {r.surroundings["revision"] or "–" for results in part.results.values() for r in results.values()}
+    return f"Revisions of the runs: {', '.join(sorted(found))}."
+
+
+# The picture
+
+
+def fig_gains(part: Part, names):
+    "What each contender gains over PDE, a panel per task."
+    panels = {}
+    for task in part.tasks:
+        ds = {name: within_range(gains(part, name)[task]) for name in names}
+        panels[TASKS[task]] = [summary_row(title(name), d, name in JOINS) for name, d in ds.items()]
+    return fig_fitted(panels, ["points, minus PDE"] * len(panels), range(len(panels)), order=False)
