@@ -75,7 +75,8 @@ CURVE_ENTRY = Fields(
         correct=Items(COUNT),
         counted=Items(COUNT),
     ),
-    dict(rule=Text(), value=SHARE),  # of another rule than the worst group
+    # of another rule than the worst group; of several draws, and how many networks an average has
+    dict(rule=Text(), value=SHARE, draw=Maybe(COUNT), averaged=COUNT),
 )
 FIRST_STAGE = Fields(
     dict(method=METHOD, epochs=Number(1, whole=True), passes=AMOUNT, seconds=AMOUNT, stopped=Maybe(Text())),

@@ -66,12 +66,13 @@ def keep_nothing(run, force=False):
 
 def take_best(run: Run) -> Run:
     "Put the best weights into the model, in evaluation mode. Raises `ValueError` when there are none."
-    if run.best_weights is None:
+    best = run.best_of_all
+    if best is None:
         raise ValueError(
             f"no model to return: {run.stopped} before the first epoch was over. "
             "Lower the learning rate, or clip the gradient."
         )
-    run.model.load_state_dict(run.best_weights)
+    run.model.load_state_dict(best.weights)
     run.model.eval()
     return run
 
@@ -128,14 +129,17 @@ def progress_text(run, total: int | None = None) -> str:
     "Where a run is, in a line; with the epochs that it takes at most, where they are known."
     worst = "–"
     if run.curve:
-        last, (correct, n, _) = run.curve[-1], run.best
+        last, (correct, n, _) = run.curve[-1], run.best_of_all.score
         bound = "≤ " if last["val_worst_group"] is None else ""
         now = f"{bound}{100 * last['val_worst_group_at_most']:.1f} %"
         worst = f"{now}, best {100 * correct / n:.1f} %"
     active = len(run.method.active(run.epoch))
+    name = run.method.name
+    if run.draw is not None:
+        name += f", draw {run.draw + 1} of {run.method.n_draws}"
     of = f" of {total}" if total else ""
     of += " at most unless one is better" if total and run.n_epochs is None else ""
-    return f"{run.method.name}: epoch {run.epoch}{of}, active {active:,}, worst group {worst}"
+    return f"{name}: epoch {run.epoch}{of}, active {active:,}, worst group {worst}"
 
 # %% ../../nbs/08_training/06_loop.ipynb #86789263
 def device_error(run: Run, error: Exception) -> Exception:

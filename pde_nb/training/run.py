@@ -14,6 +14,7 @@ from fastcore.basics import patch
 from torch import nn
 
 from ..methods.base import Method
+from ..networks.average import Candidate, Soup, copy_weights, running_mean, soup_text
 from ..sources.batches import Source
 from ..sources.data import Data
 from .selection import chosen_rule, rule_notes
@@ -73,6 +74,7 @@ class Run(Progress):
         if self.device.type == "cpu":
             keep_memory()
         self.place_networks()
+        self.soup = Soup(copy_weights(self.model)) if self.method.n_draws > 1 else None
         self.place_labels()
         self.set_pace(self.device.type == "cuda")
 
@@ -83,6 +85,14 @@ class Run(Progress):
     @property
     def best_epoch(self) -> int | None:
         return next((entry["epoch"] for entry in reversed(self.curve) if entry["best"]), None)
+
+    @property
+    def draw(self) -> int | None:
+        return None if self.soup is None else self.method.draw(self.epoch)  # of several, the running one
+
+    @property
+    def averages(self) -> bool:
+        return self.soup is not None and self.method.averages_draws(self.epoch)  # the running epoch
 
     @property
     def finished(self) -> bool:
@@ -127,6 +137,11 @@ def check_run(run):
         raise ValueError(
             f"patience={settings.patience}: the method {name!r} decides itself when a stage is over and when "
             "it stops; leave patience out, and give rounds or epochs to make that sooner."
+        )
+    if settings.lr_decay != "none" and run.method.n_draws > 1:
+        raise ValueError(
+            f"lr_decay={settings.lr_decay!r} would give each of the {run.method.n_draws} draws another "
+            "learning rate; use lr_decay='none', or leave draws out."
         )
 
 # %% ../../nbs/08_training/05_run.ipynb #06376448
@@ -293,25 +308,37 @@ def end_epoch(self: Run):
     "Evaluate, remember the best, tell the method, and move on to the next epoch."
     if self.later:
         self.check_finite()
-    found = self.validate()
-    better = self.method.keeps == "last" or self.improves(found)
-    if better:
-        self.remember(found.score, found.value)
-    self.curve.append(self.curve_entry(found, better))
+    if self.averages:
+        found, better, leads = self.average()
+    else:
+        found = self.validate()
+        better = self.method.keeps == "last" or self.improves(found)
+        if better:
+            self.remember(found.score, found.value)
+        leads = better and self.leads(found)
+    self.curve.append(self.curve_entry(found, leads))
     if self.method.after_epoch(self.epoch, self.curve[-1]["val_worst_group_at_most"], better):
         self.go_back()
     self.go_to(self.epoch + 1, 0, 0.0)
     if self.method.resets(self.epoch):
         self.optimiser.state.clear()
+    if self.soup is not None:
+        self.turn()
     self.stop_without_progress()
 
 
 @patch
 def improves(self: Run, found: Evaluation) -> bool:
-    "Whether an epoch is the best so far, by the rule of this run."
+    "Whether an epoch is the best so far, of its draw where there are several, by the rule of this run."
+    return self.beats(found, self.best, self.best_value)
+
+
+@patch
+def beats(self: Run, found: Evaluation, score: tuple | None, value: float | None) -> bool:
+    "Whether an evaluation is better than another one, by the rule of this run."
     if found.value is None:
-        return found.beats(self.best, self.settings.ties)
-    return self.best_value is None or found.value > self.best_value
+        return found.beats(score, self.settings.ties)
+    return value is None or found.value > value
 
 
 @patch
@@ -321,6 +348,7 @@ def validate(self: Run) -> Evaluation:
         return self.validate_softly()
     settings = self.settings
     whole = settings.evaluate == "full" or self.method.exact or self.method.keeps == "last"
+    whole = whole or self.averages
 
     def predicted(at):
         return predict(self.model, self.source, self.val_rows[at], settings.eval_batch, self.autocast)
@@ -365,6 +393,7 @@ def curve_entry(self: Run, found: Evaluation, better: bool) -> dict:
         correct=found.correct.tolist(),
         counted=found.seen.tolist(),
         **by_rule,
+        **self.draw_entry(),
     )
 
 
@@ -372,7 +401,7 @@ def curve_entry(self: Run, found: Evaluation, better: bool) -> dict:
 def stop_without_progress(self: Run):
     "Stop when the worst group has not been better in as many epochs of a stage as patience allows."
     patience = self.settings.patience
-    if not patience or self.stopped or self.warming_up():
+    if not patience or self.stopped or self.warming_up() or self.draw is not None:
         return
     stages = [entry["stage"] for entry in self.curve]
     stage = self.method.stage(self.epoch)
@@ -413,6 +442,93 @@ def go_back(self: Run):
     "Take back the weights, the buffers and the optimiser of the best epoch."
     self.model.load_state_dict(self.best_weights)
     self.optimiser.load_state_dict(deepcopy(self.best_optimiser))
+
+# %% ../../nbs/08_training/05_run.ipynb #drw00022
+@patch
+def leads(self: Run, found: Evaluation) -> bool:
+    "Whether the network that was just remembered is the best of all draws, too; it is then kept as such."
+    if self.soup is None or self.soup.over:
+        return True
+    top = self.soup.top
+    first = top is None or self.method.keeps == "last" or self.beats(found, top.score, top.value)
+    if first:
+        self.soup.top = Candidate(self.best_weights, self.best, self.best_value)
+    return first
+
+
+@patch
+def average(self: Run) -> tuple[Evaluation, bool, bool]:
+    """Average the draw that has just ended with those before it, and evaluate that: what validation found,
+    whether the average has risen, and whether it is the best of all."""
+    soup = self.soup
+    mixed = running_mean(soup.mean.weights, self.best_weights, soup.n + 1)
+    self.model.load_state_dict(mixed)
+    found = self.validate()
+    rose = self.beats(found, soup.mean.score, soup.mean.value)
+    last = self.method.keeps == "last"
+    joins = rose or last or not self.method.averages_helpful or self.as_good(found, soup.mean)
+    soup.note(self.draw, self.best, found.score, joins)
+    if joins:
+        soup.mean = Candidate(mixed, found.score, found.value)
+        soup.n += 1
+    leads = last or self.beats(found, soup.top.score, soup.top.value)
+    if leads:
+        soup.top = soup.mean
+    return found, rose, leads
+
+
+@patch
+def as_good(self: Run, found: Evaluation, other: Candidate) -> bool:
+    "Whether an evaluation is not lower than another one, by the rule of this run without its ties."
+    if found.value is not None:
+        return found.value >= other.value
+    correct, total = found.worst_group_at_most
+    return correct * other.score[1] >= other.score[0] * total
+
+# %% ../../nbs/08_training/05_run.ipynb #drw00023
+@patch
+def turn(self: Run):
+    "Begin the next draw, or go on from the best of all, where the epoch that comes next asks for it."
+    soup, now = self.soup, self.draw
+    if soup.over or now == self.method.draw(self.epoch - 1):
+        return
+    if soup.mean is None:
+        soup.mean = Candidate(self.best_weights, self.best, self.best_value)
+        soup.n = 1
+        soup.note(0, self.best, self.best, True)
+    self.optimiser.state.clear()
+    if now is None:
+        self.go_on_from_the_best()
+        return
+    self.model.load_state_dict(soup.start)
+    self.best = self.best_value = self.best_weights = self.best_optimiser = None
+
+
+@patch
+def go_on_from_the_best(self: Run):
+    "End the draws: the best network of all is the model, and the best so far."
+    top = self.soup.top
+    self.model.load_state_dict(top.weights)
+    self.remember(top.score, top.value)
+    self.soup.end()
+    self.notes.append(soup_text(self.soup))
+
+
+@patch(as_prop=True)
+def best_of_all(self: Run) -> Candidate | None:
+    "The best network so far, of all draws; None where none was evaluated."
+    if self.soup is not None and self.soup.top is not None:
+        return self.soup.top
+    return self.best_weights and Candidate(self.best_weights, self.best, self.best_value)
+
+
+@patch
+def draw_entry(self: Run) -> dict:
+    "What the curve says of draws: which one an epoch has, and how many networks an average has."
+    if self.soup is None:
+        return {}
+    entry = dict(draw=self.draw)
+    return dict(entry, averaged=self.soup.n) if self.averages else entry
 
 # %% ../../nbs/08_training/05_run.ipynb #89f32c92
 @torch.no_grad()
@@ -477,6 +593,7 @@ def state_dict(self: Run) -> dict:
     if self.later and self.stopped is None:
         self.check_finite()
     progress = {f.name: getattr(self, f.name) for f in fields(Progress)}
+    of_draws = {} if self.soup is None else dict(soup=self.soup.state())
     return dict(
         identity=self.identity(),
         model=self.model.state_dict(),
@@ -485,6 +602,7 @@ def state_dict(self: Run) -> dict:
         beside=[net.state_dict() for net in self.own],
         random=random_state(self.device),
         progress=dict(progress, loss_sum=float(self.loss_sum)),
+        **of_draws,
     )
 
 
@@ -512,6 +630,10 @@ def load_state_dict(self: Run, state: dict):
     for group in self.optimiser.param_groups:
         group["fused"] = self.later or None
     self.method.load_state_dict(state["method"])
+    if self.soup is not None:
+        self.soup = Soup.restored(state["soup"])
+        if self.soup.over:
+            self.notes.append(soup_text(self.soup))
     self.random_state = state["random"]
     progress = dict(state["progress"])
     self.go_to(progress["epoch"], progress["step"], progress.pop("loss_sum"))
