@@ -21,6 +21,7 @@ from evidence import TASKS, Task, contenders, open_task, say
 from pde_nb.analysis.comparison import Contender, contend
 from pde_nb.analysis.trials import Result
 from pde_nb.methods.base import Method
+from pde_nb.methods.pde import PDE
 from pde_nb.sources.data import Data
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -32,6 +33,8 @@ KNOWN = {  # as in the results: name here → name there
     "balanced": "pde_balanced",
 }
 CANDIDATES: dict[str, Method] = {
+    "draws_3": PDE(draws=3),
+    "draws_5": PDE(draws=5),
     "average": AveragePDE(),
     "expansion_dro": GroupDROPDE(),
     "redraw": RedrawPDE(),
@@ -39,6 +42,8 @@ CANDIDATES: dict[str, Method] = {
     "body_lr": BodyLRPDE(),
 }
 VARIANTS: dict[str, Method] = {  # tried within development only
+    "draws_3_all": PDE(draws=3, soup="all"),
+    "draws_5_all": PDE(draws=5, soup="all"),
     "average_2": AveragePDE(window=2.0),
     "average_15": AveragePDE(window=15.0),
     "average_on": AveragePDE(goes_on="average"),
