@@ -4,14 +4,14 @@ The records are those of tools/better.py, one for each contender, task and part 
 """
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 
+import numpy as np
 from evidence import FOLDER, TASKS
 from evidence_pictures import fig_fitted, summary_row, within_range
 from evidence_text import joined, number_text
 
 from pde_nb.analysis.paired import Difference, paired, points_text
-from pde_nb.analysis.trials import Result, accuracy_by_group, over_seeds, read_results, settings_name
+from pde_nb.analysis.trials import Result, accuracy_by_group, over_seeds, read_results
 from pde_nb.core.statistics import holm
 from pde_nb.core.tables import Table, fixed, spread_text
 
@@ -160,29 +160,102 @@ def groups_table(part: Part, task: str, names) -> Table:
 # Sentences
 
 
+def tried_candidates(part: Part) -> list[str]:
+    "The candidates of which some form is complete."
+    return [c for c, names in TRIED.items() if any(part.complete(name) for name in names)]
+
+
 def tried_sentence(part: Part) -> str:
     "How much was tried."
-    names = tried_names(part)
-    candidates = [c for c, tried in TRIED.items() if any(name in names for name in tried)]
+    n = len(tried_names(part))
     return (
-        f"{number_text(len(candidates)).capitalize()} candidates were run, in {len(names)} forms: "
-        "with so many, the best figure among them flatters itself, which is what the confirmation is for."
+        f"{number_text(len(tried_candidates(part))).capitalize()} candidates were run on both tasks, in "
+        f"{n} forms. With so many, the best figure among them flatters itself."
     )
 
 
-def decision_sentences(part: Part) -> list[str]:
-    "What rule 6 says."
-    ran = [c for c in TRIED if any(part.complete(name) for name in TRIED[c])]
-    best = {candidate: best_variant(part, candidate) for candidate in ran}
-    kept = [candidate for candidate in ran if stays(part, best[candidate])]
+def not_run_text(part: Part) -> str:
+    "Which forms were run on one task alone, or on none."
+    partly = []
+    for names in TRIED.values():
+        for name in names:
+            there = [TASKS[task] for task in part.tasks if name in part[task]]
+            if not part.complete(name):
+                partly.append(f"{title(name)} ({joined(there) + ' alone' if there else 'not run'})")
+    return f"Not on both tasks, and so not judged: {'; '.join(partly)}." if partly else ""
+
+
+def kept_candidates(part: Part) -> list[str]:
+    "The candidates that stay, by their best form."
+    return [c for c in tried_candidates(part) if stays(part, best_variant(part, c))]
+
+
+def mean_text(part: Part, name: str) -> str:
+    "The mean gain of a contender over PDE, in points."
+    return fixed(100 * mean_gain(part, name), 2, sign="+")
+
+
+def outcome_sentences(part: Part) -> list[str]:
+    "What the development came to."
+    best = max(tried_names(part), key=lambda name: mean_gain(part, name))
+    kept = kept_candidates(part)
+    wide = [(d.high - d.low) / 2 for name in tried_names(part) for d in gains(part, name).values()]
     sentences = []
-    for candidate in ran:
-        name = best[candidate]
-        ds = gains(part, name)
-        each = joined([f"{points_text(d)} on {TASKS[task]}" for task, d in ds.items()])
-        mean = fixed(100 * mean_gain(part, name), 2, sign="+")
-        verdict = "stays" if candidate in kept else "does not stay"
-        sentences.append(f"`{candidate}` {verdict}: {title(name)} is {mean} on the mean ({each}).")
+    if kept:
+        sentences.append(f"**{joined([f'`{c}`' for c in kept])} stay{'s' * (len(kept) == 1)}** by rule 6.")
+    else:
+        sentences.append(
+            f"**No candidate earns its place.** The best of all forms, {title(best)}, gains "
+            f"{mean_text(part, best)} points on the mean of the two tasks, and at least {100 * GAIN:.0f} was "
+            "asked for. So nothing stays (rule 6), nothing is joined (rule 7), there is no new setting to "
+            "confirm, and PDE stays as it is."
+        )
+    ahead, behind = (told_apart(part, verdict) for verdict in ("ahead", "behind"))
+    sentences.append(f"Told apart from PDE before any correction: ahead {ahead}; behind {behind}.")
+    sentences.append(
+        f"Five seeds see little: half the width of an interval is {100 * float(np.median(wide)):.1f} points "
+        "on the median. A gain of one point on one task may be there and not be seen."
+    )
+    return sentences
+
+
+def told_apart(part: Part, verdict: str) -> str:
+    "The contenders and tasks whose interval lies on one side of zero."
+    found = []
+    for name in tried_names(part):
+        for task, d in gains(part, name).items():
+            if d.verdict == verdict:
+                found.append(f"{title(name)} on {TASKS[task]} ({points_text(d)})")
+    return "; ".join(found) or "none"
+
+
+def decision_sentences(part: Part) -> list[str]:
+    "What rule 6 says of the best form of each candidate."
+    sentences = []
+    for candidate in tried_candidates(part):
+        name = best_variant(part, candidate)
+        each = [f"{points_text(d)} on {TASKS[task]}" for task, d in gains(part, name).items()]
+        verdict = "stays" if stays(part, name) else "does not stay"
+        sentences.append(
+            f"`{candidate}` {verdict}: {title(name)} is {mean_text(part, name)} on the mean ({joined(each)})."
+        )
+    return sentences
+
+
+def reason_sentences(part: Part) -> list[str]:
+    "What the records say about where PDE loses, and what a candidate would have to change."
+    sentences = []
+    for task in part.tasks:
+        pde = part[task]["pde"]
+        val, test = (over_seeds(pde, key).mean for key in ("val_worst_group", "worst_group"))
+        groups = 100 * accuracy_by_group(pde)
+        warm = sum(trial.stage == 0 for trial in pde.trials)
+        passes = over_seeds(pde, "passes").mean
+        sentences.append(
+            f"{TASKS[task]}: the groups lie between {groups.min():.1f} and {groups.max():.1f} %; the worst "
+            f"group has {100 * val:.1f} % on validation and {100 * test:.1f} % on test; the chosen model is "
+            f"of the warm-up in {warm} of {len(pde.trials)} runs; {passes:.1f} of 20 passes were used."
+        )
     return sentences
 
 
