@@ -6,8 +6,8 @@
 TASK and FOLDER are those of tools/evidence.py, whose tasks, budgets and rates hold here too. Seeds are 10 to
 14 for development and 0 to 4 for confirmation, of which N from the first on are run; the learning rate is
 always tuned on the first. Each contender writes OUT/PART/TASK/NAME.json (OUT is results/better unless --out
-names another folder); its runs are kept below --runs, and a command that is given again goes on where it was.
-No run may show more examples than the budget has.
+names another folder) once all its seeds are done; its runs are kept below --runs (runs/better), and a command
+that is given again goes on where it was. No run may show more examples than the budget has.
 """
 
 import argparse
@@ -104,7 +104,7 @@ def main():
     parser.add_argument("task", choices=TASKS)
     parser.add_argument("--root", type=Path, required=True, help="the folder with the prepared data")
     parser.add_argument("--out", type=Path, default=ROOT / "results" / "better")
-    parser.add_argument("--runs", type=Path, required=True, help="where runs are kept")
+    parser.add_argument("--runs", type=Path, default=ROOT / "runs" / "better", help="where runs are kept")
     parser.add_argument("--methods", nargs="+")
     parser.add_argument("--seeds", type=int, help="how many, from the first; all five unless given")
     parser.add_argument("--cache", help="where decoded pictures are kept")
