@@ -46,7 +46,7 @@ TRIED = {  # candidate → its record and those of its variants: name → how th
     "body_lr": {"body_lr": "body at 0.1 of the rate", "body_lr_3": "body at 0.3 of the rate"},
 }
 JOINS: dict[str, str] = {}  # record of a join → how the page calls it
-GAIN, BEHIND, JOIN_GAIN = 0.01, 0.01, 0.005  # of rules 6 and 7
+GAIN, BEHIND = 0.01, 0.01  # of rule 6
 
 
 @dataclass(frozen=True)
