@@ -15,7 +15,7 @@ import sys
 import warnings
 from pathlib import Path
 
-from candidates import AveragePDE, BodyLRPDE, GroupDROPDE, RedrawPDE, RefitPDE
+from candidates import AveragePDE, BodyLRPDE, GroupDROPDE, MomentumDrawsPDE, RedrawPDE, RefitPDE
 from evidence import TASKS, Task, contenders, open_task, say
 
 from pde_nb.analysis.comparison import Contender, contend
@@ -44,6 +44,8 @@ CANDIDATES: dict[str, Method] = {
 VARIANTS: dict[str, Method] = {  # tried within development only
     "draws_3_all": PDE(draws=3, soup="all"),
     "draws_5_all": PDE(draws=5, soup="all"),
+    "draws_3_momentum": MomentumDrawsPDE(draws=3),
+    "draws_5_momentum": MomentumDrawsPDE(draws=5),
     "average_2": AveragePDE(window=2.0),
     "average_15": AveragePDE(window=15.0),
     "average_on": AveragePDE(goes_on="average"),

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 from torch import nn
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from pde_nb.algorithm.groups import balanced_subset, partition
 from pde_nb.algorithm.pacing import Pace
@@ -93,6 +94,74 @@ class AveragePDE(PDE):
     def load_state_dict(self, state):
         super().load_state_dict(state)
         self.shown, self.kept = state["shown"], state["kept"]
+
+
+@dataclass
+class MomentumDrawsPDE(PDE):
+    """PDE with several draws whose expansion begins with the mean of their momentum, not with none.
+
+    The state of the optimiser at the best round of each draw is kept; their mean is put into the optimiser
+    before the first step of every stage that begins from the average."""
+
+    draws: int = 5
+    soup: str | None = "all"
+
+    name = "pde_draws_momentum"
+    schedules = ("auto",)
+
+    def setup(self):
+        super().setup()
+        self.optimiser = None
+        self.of_best = None  # state of the optimiser at the best round of the running draw
+        self.of_draws = []  # the same of all draws that are over
+        self.puts = False  # whether the next step begins with their mean
+
+    def attach(self, model):
+        self.parameters = [p for p in model.parameters() if p.requires_grad]
+        register_optimizer_step_pre_hook(self.before_step)
+        return super().attach(model)
+
+    def before_step(self, optimiser, args, kwargs):
+        "Hear which optimiser is the run's, and give it the mean where a stage begins."
+        if optimiser.param_groups[0]["params"][0] is not self.parameters[0]:
+            return  # of another run
+        self.optimiser = optimiser
+        if self.puts:
+            for k, p in enumerate(self.parameters):
+                optimiser.state[p] = mean_state([state[k] for state in self.of_draws])
+            self.puts = False
+
+    def after_epoch(self, epoch, val_worst_group, best):
+        warms_up = self.draw(epoch) is not None and not self.averages_draws(epoch)
+        if warms_up and best:
+            self.of_best = [clones(self.optimiser.state[p]) for p in self.parameters]
+        begins = super().after_epoch(epoch, val_worst_group, best)
+        if warms_up and begins:
+            self.of_draws.append(self.of_best)
+        if best and self.draw(epoch) is None:
+            self.of_draws = []  # the best state has a momentum of its own
+        if begins and self.draw(epoch + 1) is None:
+            self.puts = bool(self.of_draws)
+        return begins
+
+    def state_dict(self):
+        own = {"of_best": self.of_best, "of_draws": self.of_draws, "puts": self.puts}
+        return {**super().state_dict(), **own}
+
+    def load_state_dict(self, state):
+        super().load_state_dict(state)
+        self.of_best, self.of_draws = state["of_best"], state["of_draws"]
+        self.puts = state["puts"]
+
+
+def clones(state: dict) -> dict:
+    "What an optimiser keeps of a parameter, as it is now."
+    return {name: v.clone() for name, v in state.items() if isinstance(v, torch.Tensor)}
+
+
+def mean_state(states: list[dict]) -> dict:
+    "The mean of what an optimiser kept of a parameter in several draws."
+    return {name: torch.stack([state[name] for state in states]).mean(0) for name in states[0]}
 
 
 @dataclass

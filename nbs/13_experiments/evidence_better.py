@@ -24,6 +24,8 @@ TRIED = {  # candidate → its record and those of its variants: name → how th
         "draws_5": "5 draws",
         "draws_3_all": "3 draws, all averaged",
         "draws_5_all": "5 draws, all averaged",
+        "draws_3_momentum": "3 draws, all averaged, momentum too",
+        "draws_5_momentum": "5 draws, all averaged, momentum too",
     },
     "average": {
         "average": "average of 5 rounds",
