@@ -267,7 +267,8 @@ def changed(self: PDE, changes: dict, groups: Groups) -> PDE:
     return replace(new, schedule=changed_schedule(base, groups, mine))
 
 # %% ../../nbs/07_methods/06_pde.ipynb #pd000009
-from .schedules import FEWER, check_draws_fit, schedule_within
+from ..algorithm.draws import check_draws_fit
+from .schedules import FEWER, schedule_within
 
 # %% ../../nbs/07_methods/06_pde.ipynb #687e9f75
 @patch(cls_method=True)
@@ -294,8 +295,8 @@ def within(self: PDE, passes: float, groups: Groups, n_val: int = 0) -> PDE:
     return replace(self, schedule=schedule_within(groups, shown, self.draws))
 
 # %% ../../nbs/07_methods/06_pde.ipynb #pd000010
+from ..algorithm.draws import ledger_of_draws
 from ..algorithm.expansion import ledger as plan_ledger
-from .schedules import with_draws
 
 # %% ../../nbs/07_methods/06_pde.ipynb #06807f0b
 @patch
@@ -319,7 +320,9 @@ def load_state_dict(self: PDE, state: dict):
 def ledger(self: PDE, epochs: int | None = None):
     "Which example entered when, in the first `epochs` epochs; None: in all, of 'auto' in all so far."
     table = plan_ledger(self.pacing.plan, self.pacing.first_epochs(epochs))
-    return table if self.draws == 1 else with_draws(table, self.pacing, epochs)
+    if self.draws == 1:
+        return table
+    return ledger_of_draws(table, self.pacing.sets, self.pacing.draws_began(epochs), self.groups.ids)
 
 
 @patch

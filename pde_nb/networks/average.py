@@ -97,6 +97,7 @@ class Candidate:
     weights: Weights
     score: tuple[int, int, float]  # right and all of the worst group, and the mean of all groups in [0, 1]
     value: float | None = None  # by another rule than the worst group
+    optimiser: dict | None = None  # its state, where it is kept; an average has none
 
 # %% ../../nbs/06_networks/08_average.ipynb #avg00023
 @dataclass(eq=False)
@@ -148,8 +149,14 @@ def soup_text(soup: Soup) -> str:
     "What came of the draws, in a sentence for the report."
     own = ", ".join(share_text(said["own"]) for said in soup.said)
     mean = share_text(next(said for said in reversed(soup.said) if said["joined"])["mean"])
-    which = "all" if soup.n == len(soup.said) else f"{soup.n}"
-    text = f"{len(soup.said)} draws: worst group on validation {own} %, of the average of {which} {mean} %"
+    text = f"{len(soup.said)} draws: worst group on validation {own} %"
+    if soup.n > 1:
+        which = "all" if soup.n == len(soup.said) else f"{soup.n}"
+        text += f", of the average of {which} {mean} %"
+    else:
+        text += ", no average as good as the first alone"
     if soup.chosen is None:
         return f"{text}, from which training went on"
-    return f"{text}; training went on from one before it, with {share_text(soup.chosen)} %"
+    chosen = share_text(soup.chosen)
+    better = "as much and a better mean over groups" if chosen == mean else f"{chosen} %"
+    return f"{text}; training went on from one before it, with {better}"

@@ -340,7 +340,7 @@ def beats(self: Run, found: Evaluation, score: tuple | None, value: float | None
         return found.beats(score, self.settings.ties)
     return value is None or found.value > value
 
-
+# %% ../../nbs/08_training/05_run.ipynb #drw00025
 @patch
 def validate(self: Run) -> Evaluation:
     "Evaluate the model on validation, as far as is needed."
@@ -452,7 +452,7 @@ def leads(self: Run, found: Evaluation) -> bool:
     top = self.soup.top
     first = top is None or self.method.keeps == "last" or self.beats(found, top.score, top.value)
     if first:
-        self.soup.top = Candidate(self.best_weights, self.best, self.best_value)
+        self.soup.top = Candidate(self.best_weights, self.best, self.best_value, self.best_optimiser)
     return first
 
 
@@ -493,7 +493,7 @@ def turn(self: Run):
     if soup.over or now == self.method.draw(self.epoch - 1):
         return
     if soup.mean is None:
-        soup.mean = Candidate(self.best_weights, self.best, self.best_value)
+        soup.mean = soup.top
         soup.n = 1
         soup.note(0, self.best, self.best, True)
     self.optimiser.state.clear()
@@ -506,9 +506,11 @@ def turn(self: Run):
 
 @patch
 def go_on_from_the_best(self: Run):
-    "End the draws: the best network of all is the model, and the best so far."
+    "End the draws: the best network of all is the model and the best so far; an average has no momentum."
     top = self.soup.top
     self.model.load_state_dict(top.weights)
+    if top.optimiser:
+        self.optimiser.load_state_dict(deepcopy(top.optimiser))
     self.remember(top.score, top.value)
     self.soup.end()
     self.notes.append(soup_text(self.soup))
@@ -605,7 +607,7 @@ def state_dict(self: Run) -> dict:
         **of_draws,
     )
 
-
+# %% ../../nbs/08_training/05_run.ipynb #drw00026
 @patch
 def load_state_dict(self: Run, state: dict):
     "Go on from a state. Raises `ValueError` when it belongs to another run."
