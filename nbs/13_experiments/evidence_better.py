@@ -22,6 +22,8 @@ TRIED = {  # candidate → its record and those of its variants: name → how th
     "draws": {
         "draws_3": "3 draws",
         "draws_5": "5 draws",
+        "draws_3_anew": "3 draws, momentum always anew",
+        "draws_5_anew": "5 draws, momentum always anew",
         "draws_3_all": "3 draws, all averaged",
         "draws_5_all": "5 draws, all averaged",
         "draws_3_momentum": "3 draws, all averaged, momentum too",
@@ -187,6 +189,24 @@ def not_run_text(part: Part) -> str:
     return f"Not on both tasks, and so not judged: {'; '.join(partly)}." if partly else ""
 
 
+def open_text(part: Part) -> str:
+    "The candidates of which no form is complete, and what they would have to gain where they were not run."
+    parts = []
+    for candidate in TRIED:
+        if candidate in tried_candidates(part):
+            continue
+        for name in TRIED[candidate]:
+            for task in part.tasks:
+                if name in part[task]:
+                    d = paired(part[task][name], part[task]["pde"])
+                    needed = 100 * (GAIN * len(part.tasks) - d.mean)
+                    parts.append(
+                        f"{title(name)} has {points_text(d)} on {TASKS[task]}, and would need "
+                        f"{fixed(needed, sign='+')} on the other task to stay"
+                    )
+    return f"**Open, since it was run on one task alone:** {'; '.join(parts)}." if parts else ""
+
+
 def kept_candidates(part: Part) -> list[str]:
     "The candidates that stay, by their best form."
     return [c for c in tried_candidates(part) if stays(part, best_variant(part, c))]
@@ -207,11 +227,13 @@ def outcome_sentences(part: Part) -> list[str]:
         sentences.append(f"**{joined([f'`{c}`' for c in kept])} stay{'s' * (len(kept) == 1)}** by rule 6.")
     else:
         sentences.append(
-            f"**No candidate earns its place.** The best of all forms, {title(best)}, gains "
-            f"{mean_text(part, best)} points on the mean of the two tasks, and at least {100 * GAIN:.0f} was "
-            "asked for. So nothing stays (rule 6), nothing is joined (rule 7), there is no new setting to "
-            "confirm, and PDE stays as it is."
+            f"**No candidate that was run on both tasks earns its place.** The best form, {title(best)}, "
+            f"gains {mean_text(part, best)} points on the mean, and at least {100 * GAIN:.0f} was "
+            "asked for. So none of them stays (rule 6), nothing is joined (rule 7), and there is no new setting "
+            "to confirm: PDE stays as it is."
         )
+    if open_text(part):
+        sentences.append(open_text(part))
     ahead, behind = (told_apart(part, verdict) for verdict in ("ahead", "behind"))
     sentences.append(f"Told apart from PDE before any correction: ahead {ahead}; behind {behind}.")
     sentences.append(
@@ -259,6 +281,42 @@ def reason_sentences(part: Part) -> list[str]:
             f"of the warm-up in {warm} of {len(pde.trials)} runs; {passes:.1f} of 20 passes were used."
         )
     return sentences
+
+
+def flattery_table(part: Part, task: str) -> Table:
+    "What validation promised and what test shows, and how often validation was asked; most promised first."
+    names = sorted(part[task], key=lambda name: -promised(part[task][name]))
+    rows = []
+    for name in names:
+        result = part[task][name]
+        val, test = (over_seeds(result, key) for key in ("val_worst_group", "worst_group"))
+        asked = np.mean([trial.n_epochs for trial in result.trials])
+        warm = sum(trial.stage == 0 for trial in result.trials)
+        promise = fixed(100 * promised(result), sign="+")
+        figures = (fixed(100 * val.mean), fixed(100 * test.mean), promise, fixed(100 * test.sd))
+        rows.append((title(name), *figures, f"{asked:.0f}", f"{warm} of {len(result.trials)}"))
+    head = ("validation", "test", "validation minus test", "sd over seeds", "rounds", "of the warm-up")
+    return Table((TASKS[task], *head), tuple(rows))
+
+
+def promised(result: Result) -> float:
+    "By how much the worst group on validation is above that on test, mean over seeds."
+    return over_seeds(result, "val_worst_group").mean - over_seeds(result, "worst_group").mean
+
+
+def orientation_text(part: Part) -> str:
+    "Subsample and GroupDRO in the results, where they were not run with the seeds of development."
+    parts = []
+    for task in part.tasks:
+        known = read_results(FOLDER / task, ("pde", "subsample", "group_dro"))
+        absent = [name for name in ("subsample", "group_dro") if name not in part[task]]
+        if absent:
+            figures = [f"{title(n)} {fixed(100 * over_seeds(known[n], 'worst_group').mean)}" for n in absent]
+            own = fixed(100 * over_seeds(known["pde"], "worst_group").mean)
+            parts.append(f"{TASKS[task]}: {joined(figures)}, and PDE {own}")
+    if not parts:
+        return ""
+    return f"For orientation, with seeds 0 to 4 in [the results](00_results.ipynb): {'; '.join(parts)} %."
 
 
 def revisions_text(part: Part) -> str:
