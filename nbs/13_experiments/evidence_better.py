@@ -13,7 +13,7 @@ from evidence_text import joined, number_text
 from pde_nb.analysis.paired import Difference, paired, points_text
 from pde_nb.analysis.trials import Result, accuracy_by_group, over_seeds, read_results
 from pde_nb.core.statistics import holm
-from pde_nb.core.tables import Table, fixed, spread_text
+from pde_nb.core.tables import DASH, Table, fixed, spread_text
 
 BETTER = FOLDER.parent / "better"
 DEVELOPED = "waterbirds_features", "adult"
@@ -124,12 +124,12 @@ def best_variant(part: Part, candidate: str) -> str:
 
 def task_table(part: Part, task: str) -> Table:
     "Every contender on one task, with what it gains over PDE; the most gained first."
-    others = [name for name in part[task] if name != "pde" and part.complete(name)]
-    others = sorted(others, key=lambda name: -gains(part, name)[task].mean)
-    rows = [(title("pde"), *figure_cells(part[task]["pde"]), "", "")]
-    for name in others:
-        d = gains(part, name)[task]
-        rows.append((title(name), *figure_cells(part[task][name]), points_text(d), fixed(d.p_holm, 2)))
+    results = part[task]
+    found = {name: paired(result, results["pde"]) for name, result in results.items() if name != "pde"}
+    rows = [(title("pde"), *figure_cells(results["pde"]), "", "")]
+    for name in sorted(found, key=lambda name: -found[name].mean):
+        p = fixed(gains(part, name)[task].p_holm, 2) if part.complete(name) else DASH
+        rows.append((title(name), *figure_cells(results[name]), points_text(found[name]), p))
     head = (TASKS[task], "worst group", "on validation", "rate", "passes", "minus PDE", "p (Holm)")
     return Table(head, tuple(rows))
 
@@ -179,14 +179,20 @@ def tried_sentence(part: Part) -> str:
 
 
 def not_run_text(part: Part) -> str:
-    "Which forms were run on one task alone, or on none."
-    partly = []
-    for names in TRIED.values():
-        for name in names:
-            there = [TASKS[task] for task in part.tasks if name in part[task]]
-            if not part.complete(name):
-                partly.append(f"{title(name)} ({joined(there) + ' alone' if there else 'not run'})")
-    return f"Not on both tasks, and so not judged: {'; '.join(partly)}." if partly else ""
+    "Which forms were run on one task alone, and which were written and not run."
+    partly, never = [], []
+    for name in (name for names in TRIED.values() for name in names):
+        there = [TASKS[task] for task in part.tasks if name in part[task]]
+        if there and not part.complete(name):
+            partly.append(f"{title(name)} ({joined(there)})")
+        if not there:
+            never.append(title(name))
+    texts = []
+    if partly:
+        texts.append(f"Run on one task alone, and so not judged: {joined(partly)}.")
+    if never:
+        texts.append(f"Written and not run: {'; '.join(never)}.")
+    return " ".join(texts)
 
 
 def open_text(part: Part) -> str:
@@ -229,8 +235,8 @@ def outcome_sentences(part: Part) -> list[str]:
         sentences.append(
             f"**No candidate that was run on both tasks earns its place.** The best form, {title(best)}, "
             f"gains {mean_text(part, best)} points on the mean, and at least {100 * GAIN:.0f} was "
-            "asked for. So none of them stays (rule 6), nothing is joined (rule 7), and there is no new setting "
-            "to confirm: PDE stays as it is."
+            "asked for. So none of them stays (rule 6), nothing is joined (rule 7), there is no new setting "
+            "to confirm, and PDE stays as it is."
         )
     if open_text(part):
         sentences.append(open_text(part))
