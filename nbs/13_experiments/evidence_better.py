@@ -235,8 +235,7 @@ def outcome_sentences(part: Part) -> list[str]:
         sentences.append(
             f"**No candidate that was run on both tasks earns its place.** The best form, {title(best)}, "
             f"gains {mean_text(part, best)} points on the mean, and at least {100 * GAIN:.0f} was "
-            "asked for. So none of them stays (rule 6), nothing is joined (rule 7), there is no new setting "
-            "to confirm, and PDE stays as it is."
+            f"asked for. So none of these stays (rule 6){then_text(part)}"
         )
     if open_text(part):
         sentences.append(open_text(part))
@@ -247,6 +246,13 @@ def outcome_sentences(part: Part) -> list[str]:
         "on the median. A gain of one point on one task may be there and not be seen."
     )
     return sentences
+
+
+def then_text(part: Part) -> str:
+    "What follows where nothing stays."
+    if open_text(part):
+        return "; whether there is anything to join and to confirm (rule 7) waits for what is open."
+    return ", nothing is joined (rule 7), there is no new setting to confirm, and PDE stays as it is."
 
 
 def told_apart(part: Part, verdict: str) -> str:
