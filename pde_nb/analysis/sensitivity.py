@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['SMALL_SIZES', 'DRAWS', 'NEAR', 'GridRun', 'worst_groups', 'best_of', 'small_choices', 'MethodGrid', 'grid_of',
            'GridSummary', 'grid_summary', 'grid_summaries', 'sensitivity_table', 'by_median', 'fig_sensitivity',
-           'grid_to_plain', 'grid_from_plain']
+           'grid_legend', 'grid_to_plain', 'grid_from_plain']
 
 # %% ../../nbs/09_analysis/14_sensitivity.ipynb #sens0004
 import base64
@@ -295,7 +295,7 @@ def fig_sensitivity(
     "The worst group at every setting, a row for each method, the same order in every panel."
     names = by_median(panels)
     titles = {name: grid.title for grids in panels.values() for name, grid in grids.items()}
-    fig, axes = new_figure(len(panels), 1.0 + 0.42 * len(names), 3.4)
+    fig, axes = new_figure(len(panels), 1.3 + 0.42 * len(names), 3.4)
     for ax, (title, grids) in zip(axes, panels.items()):
         figures = np.concatenate([100 * grid.figures for grid in grids.values()])
         width = max(np.ptp(figures), 1) / 60
@@ -307,7 +307,20 @@ def fig_sensitivity(
         ax.set_title(escape_plot(title), fontsize=SMALL + 1)
         ax.grid(axis="x", color="#e4e4e4", lw=0.7)
         ax.set_axisbelow(True)
+    fig.legend(handles=grid_legend(), loc="outside lower center", ncols=3, frameon=False, fontsize=SMALL)
     return fig
+
+
+def grid_legend() -> list:
+    "What a dot, a bar and a diamond are."
+    from matplotlib.lines import Line2D
+
+    none = dict(ls="none", color=COLOURS["method"])
+    return [
+        Line2D([], [], marker="o", ms=4, label="a setting", **none),
+        Line2D([], [], marker="|", ms=10, mew=1.4, label="median", ls="none", color=COLOURS["average"]),
+        Line2D([], [], marker="D", ms=6, label="chosen on validation", **none),
+    ]
 
 # %% ../../nbs/09_analysis/14_sensitivity.ipynb #sens0051
 def grid_to_plain(grid: MethodGrid) -> dict:

@@ -76,7 +76,7 @@ def sensitivity_page(found: Sensitivity) -> tuple[str, str, list]:
         blocks.append(Section("Not run"))
     for name, why in found.refused.items():
         blocks.append(Text(f"{method_title(dict(name=name))}: {why}", "note"))
-    title = f"How much {len(summaries)} method{'s' * (len(summaries) > 1)} depend on settings"
+    title = f"Sensitivity to settings: {len(summaries)} method{'s' * (len(summaries) > 1)}"
     return title, lead, blocks
 
 # %% ../../nbs/10_report/07_sensitivity_page.ipynb #senspg12
