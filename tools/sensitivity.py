@@ -6,7 +6,7 @@
 
 FOLDER of --root holds the prepared data of tools/evidence.py. The tasks are its two quick ones, with a half
 and a fifth of its budget, and SICK as frozen sentence embeddings: `features` makes sick_features.npz there,
-the distance and the product of those of both sentences. A run that is there is not made again, so `run` may be
+the distance and the product of those of both sentences. A run that is there is not repeated, so `run` may be
 given with more methods or --seeds later; `seal` takes the methods that are whole. Methods without a
 schedule that depends on the budget train once for all lengths: a shorter run begins a longer one.
 """
