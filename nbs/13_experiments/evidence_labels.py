@@ -323,10 +323,10 @@ def hurt_texts(found: Found) -> list[str]:
 # What was changed between the runs
 
 
-def changes_table(found: Found) -> Table:
-    "PDE before a change of the library and after it, and the difference, paired by seed."
+def changes_table(found: Found, folder: str) -> Table:
+    "PDE before a change of the library and after all of them, and the difference, paired by seed."
     rows = []
-    for path in sorted((LABELS / "earlier").glob("*/*/pde.json")):
+    for path in sorted((LABELS / folder).glob("*/*/pde.json")):
         key, condition = path.parent.parent.name, path.parent.name
         before, after = read_runs(path), found[key][condition]["pde"]
         cells = [runs_text(before), runs_text(after), loss_text(difference(after, before))]
