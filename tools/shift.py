@@ -46,7 +46,8 @@ from pde_nb.methods.pde import PDE
 from pde_nb.sources.data import Data
 from pde_nb.training.fit import fit_spec
 from pde_nb.training.loop import own_randomness
-from pde_nb.training.run import Run, predict, probabilities
+from pde_nb.training.outputs import predict, probabilities
+from pde_nb.training.run import Run
 from pde_nb.training.spec import build, decide
 
 EVIDENCE = Path(__file__).resolve().parent.parent / "results" / "evidence"

@@ -38,8 +38,9 @@ from pde_nb.methods.registry import find_method
 from pde_nb.sources.data import Data
 from pde_nb.sources.inputs import make_source
 from pde_nb.training.loop import own_randomness, train
+from pde_nb.training.outputs import outputs
 from pde_nb.training.record import count_split
-from pde_nb.training.run import Run, outputs
+from pde_nb.training.run import Run
 from pde_nb.training.selection import RULES
 from pde_nb.training.spec import build, decide
 

@@ -41,8 +41,8 @@ from ..training.fit import Fit, fit_spec
 from ..training.folder import hold
 from ..training.grouped import keep_groups, with_groups
 from ..training.loop import NoModel
+from ..training.outputs import predict
 from ..training.presets import DEFAULTS
-from ..training.run import predict
 from ..training.selection import memberships
 from ..training.spec import RunSpec
 

@@ -67,8 +67,8 @@ from ..methods.base import First
 from ..networks.heads import embeddings
 from .checkpoints import load_state, save_state
 from .folder import add_file, fingerprint
+from .outputs import outputs
 from .record import FirstStageRecord, RunRecord
-from .run import outputs
 
 # %% ../../nbs/08_training/11_first_stage.ipynb #827f41f9
 def network_outputs(run: Run, rows: np.ndarray, forward) -> np.ndarray:

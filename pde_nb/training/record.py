@@ -34,7 +34,8 @@ from pde_nb.training.folder import (
     run_file,
     write_record_of,
 )
-from .run import Run, predict
+from .outputs import predict
+from .run import Run
 from .selection import rule_text
 
 # %% ../../nbs/08_training/09_record.ipynb #226f1420
