@@ -271,7 +271,9 @@ def flat(
 ) -> Stream | StreamBatches:
     """All epochs as one, each in the order that a training loop of this library shows.
 
-    Raises `ValueError` where the end of the warm-up is open, and as `Stream.batches` does."""
+    Raises `ValueError` where the end of the warm-up is open or given twice, for ranks or a start without a
+    batch size, and as `Stream.batches` does."""
+    _check_flat(self.schedule, batch_size, (rank, ranks, start), warmup_end)
     n = last_epoch(self, warmup_end)
     if not n:
         raise ValueError(
@@ -279,14 +281,36 @@ def flat(
             "Give warmup_end, or a schedule with warmup_epochs."
         )
     stages = np.array([stage_of_epoch(self, epoch, warmup_end) for epoch in range(n)])
-
-    def order(epoch: int) -> Int[np.ndarray, " shown"]:
-        return np.random.default_rng([self.seed, epoch]).permutation(self.active(stages[epoch]))
-
-    stream = Stream((self.stops - self.starts)[stages], stages, order)
+    stream = Stream((self.stops - self.starts)[stages], stages, FlatOrder(self, stages))
     if batch_size is None:
         return stream
     return stream.batches(batch_size, rank, ranks, start)
+
+# %% ../../nbs/02_algorithm/03_expansion.ipynb #xp000013
+@dataclass(frozen=True, eq=False)
+class FlatOrder:
+    "The examples of each epoch of a plan, in their order; it can be sent to another process."
+
+    plan: Plan
+    stages: Int[np.ndarray, " epochs"]
+
+    def __call__(self, epoch: int) -> Int[np.ndarray, " shown"]:
+        active = self.plan.active(self.stages[epoch])
+        return np.random.default_rng([self.plan.seed, epoch]).permutation(active)
+
+
+def _check_flat(schedule: Schedule, batch_size, shares: tuple, warmup_end):
+    "Raises `ValueError` for arguments that would mean nothing."
+    if batch_size is None and shares != (0, 1, 0):
+        _refuse("(rank, ranks, start)", shares, "they count batches; give batch_size too")
+    if warmup_end is None:
+        return
+    if schedule.warmup_epochs is not None:
+        _refuse(
+            "warmup_end", warmup_end, f"this schedule ends its warm-up after {schedule.warmup_epochs} epochs"
+        )
+    if _whole("warmup_end", warmup_end) < 0:
+        _refuse("warmup_end", warmup_end, "give the first epoch after the warm-up, 0 or more")
 
 # %% ../../nbs/02_algorithm/03_expansion.ipynb #19452495
 def ledger(

@@ -185,7 +185,7 @@ def end_text(record: RunRecord, out: Path) -> str:
     if not can_go_on(out):
         return f"{how}, and has no checkpoint to go on from: --restart trains it anew"
     more = ", and so does a larger --minutes" if record.stopped == TIME_UP else ""
-    return f"{how}; the same command with --resume goes on with the training{more}"
+    return f"{how}; the command that began it goes on with the training if --resume is added{more}"
 
 
 def train_seeds(args, spec: RunSpec, data: Data, keep: dict, say) -> dict:

@@ -48,8 +48,8 @@ class WorstGroupAccuracy(Metric):
         super().__init__(**kwargs)
         n = whole_number("num_groups", num_groups, 1)
         self.names = tuple(map(str, names)) if names is not None else tuple(f"group {g}" for g in range(n))
-        if len(self.names) != n:
-            raise ValueError(f"names has {len(self.names)} entries for num_groups={n}; give one per group.")
+        if isinstance(names, str) or len(set(self.names)) != len(self.names) or len(self.names) != n:
+            raise ValueError(f"names={names!r}: give {n} different names, one per group (num_groups={n}).")
         for state in ("correct", "total"):  # of each group
             self.add_state(state, torch.zeros(n, dtype=torch.int64), dist_reduce_fx="sum")
         for state in ("n_correct", "n_examples"):  # each example once
@@ -77,18 +77,44 @@ class WorstGroupAccuracy(Metric):
 
 # %% ../../nbs/08_deployment/37_metric.ipynb #wm000008
 def right_ones(preds: Tensor, target: Tensor) -> Tensor:
-    "Which predictions are right: (n,) bool. Raises `ValueError` for shapes that do not fit."
-    fits = preds.ndim in (1, 2) and target.ndim == 1 and len(preds) == len(target)
-    if not fits or (preds.ndim == 1 and preds.is_floating_point()):
+    "Which predictions are right: (n,) bool. Raises `ValueError` for what are no predictions and classes."
+    check_shapes(preds, target)
+    if preds.ndim == 1:
+        return preds == target
+    if preds.isnan().any():
         raise ValueError(
-            f"preds {tuple(preds.shape)} of {preds.dtype} and target {tuple(target.shape)}: give (n,) "
-            "classes or (n, classes) scores, and (n,) classes."
+            f"preds has nan in {int(preds.isnan().any(1).sum())} rows: the network overflows. "
+            "Lower the learning rate, or clip the gradient."
         )
-    return (preds.argmax(1) if preds.ndim == 2 else preds) == target
+    classes = preds.shape[1]
+    if len(target) and not 0 <= int(target.min()) <= int(target.max()) < classes:
+        raise ValueError(
+            f"target goes from {int(target.min())} to {int(target.max())}, and preds has scores of {classes} "
+            f"classes, 0 to {classes - 1}."
+        )
+    return preds.argmax(1) == target
+
+
+def check_shapes(preds: Tensor, target: Tensor):
+    "Raises `ValueError` unless there are (n,) classes or (n, classes ≥ 2) scores, and (n,) classes."
+    for name, given in (("preds", preds), ("target", target)):
+        if not isinstance(given, Tensor):
+            raise ValueError(f"{name} is a {type(given).__name__}; give a tensor: torch.as_tensor({name}).")
+    named = preds.ndim == 1 and not preds.is_floating_point()
+    scored = preds.ndim == 2 and preds.shape[1] >= 2
+    fits = target.ndim == 1 and len(preds) == len(target) and not target.is_floating_point()
+    if not (fits and (named or scored)):
+        raise ValueError(
+            f"preds {tuple(preds.shape)} of {preds.dtype}, target {tuple(target.shape)} of {target.dtype}: "
+            "give (n,) classes or (n, classes) scores, and (n,) classes, whole numbers. Of one score or "
+            "probability for each example, take (score > 0).long() or (p > 0.5).long()."
+        )
 
 
 def membership(groups: Tensor, num_groups: int, n: int) -> Tensor:
     "Who belongs to which group: (n, groups) bool. Raises `ValueError` for shapes or ids that do not fit."
+    if not isinstance(groups, Tensor):
+        raise ValueError(f"groups is a {type(groups).__name__}; give a tensor: torch.as_tensor(groups).")
     if groups.shape == (n, num_groups) and groups.dtype == torch.bool:
         return groups
     if groups.shape != (n,) or groups.is_floating_point() or groups.dtype == torch.bool:
@@ -105,8 +131,10 @@ def membership(groups: Tensor, num_groups: int, n: int) -> Tensor:
 
 # %% ../../nbs/08_deployment/37_metric.ipynb #wm000012
 def counts_of(metric: WorstGroupAccuracy) -> GroupCounts:
-    "What a metric has counted, for the figures of this library."
+    "What a metric has counted. Raises `ValueError` where that is nothing."
     total = metric.total.cpu().numpy()
+    if not total.any():
+        raise ValueError("no example of any group was counted yet; call update first.")
     return GroupCounts(
         metric.correct.cpu().numpy(), total, metric.names, int(metric.n_correct), int(metric.n_examples)
     )
@@ -115,7 +143,7 @@ def counts_of(metric: WorstGroupAccuracy) -> GroupCounts:
 @patch
 def by_group(self: WorstGroupAccuracy) -> dict[str, float]:
     "The accuracy of each group, in [0, 1]; nan for a group without examples."
-    return dict(zip(self.names, counts_of(self).accuracy.tolist()))
+    return dict(zip(self.names, (self.correct.double() / self.total).tolist()))
 
 
 @patch
@@ -123,8 +151,6 @@ def interval(self: WorstGroupAccuracy, level: float = 0.95) -> tuple[float, floa
     "An interval for the worst group, which accounts for the minimum. Raises `ValueError` without examples."
     if not 0 < level < 1:
         raise ValueError(f"level={level!r}; give a number between 0 and 1, such as 0.95.")
-    if not self.total.any():
-        raise ValueError("no example of any group was counted yet; call update first.")
     return worst_interval(counts_of(self), level)
 
 

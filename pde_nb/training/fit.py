@@ -123,6 +123,8 @@ def fit_spec(
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         run = build(spec, data, bar)
+    if minutes is not None:
+        check_minutes(minutes, run.method)
     config = built_config(spec, run)
     stage = first_stage_of(run, dict(config, opened=opened), first, first_in)
     if first is not None:
@@ -228,7 +230,7 @@ def fit_in_folder(job: Job, folder: Path) -> Fit:
 # %% ../../nbs/08_training/12_fit.ipynb #fitend02
 from dataclasses import replace
 
-from .budget import first_share, take_up, timed
+from .budget import check_minutes, first_share, take_up, timed
 from .folder import can_go_on, reopen
 
 # %% ../../nbs/08_training/12_fit.ipynb #fitend03

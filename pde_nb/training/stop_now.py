@@ -100,8 +100,13 @@ def check_endable(folder: Path):
         one = f"; it has several: name one, such as {str(seeds[0].parent)!r}" if seeds else ""
         raise ValueError(f"there is no run in {name}{one}. Name the folder of a run that is to end.")
     if (folder / "record.json").exists():
-        ended = "was ended before" if can_go_on(folder) else "is finished"
-        raise ValueError(f"the run in {name} {ended}; there is nothing to end: report, evaluate or predict.")
+        ended = "is finished"
+        if can_go_on(folder):
+            ended = "was ended before (the command that began it goes on with --resume)"
+        raise ValueError(
+            f"the run in {name} {ended}: there is nothing to end. `pde report`, `pde eval` and `pde predict` "
+            "work on it."
+        )
     if (folder / "first" / "checkpoint.safetensors").exists():
         raise ValueError(
             f"the run in {name} is in its first stage, whose model is not its result. "
