@@ -194,8 +194,8 @@ EXPANSION = (
     Mutant(
         "a long stage ends as soon as a short one",
         "algorithm.pacing",
-        "max(pace.rounds, whole, pace.waits * took)",
-        "max(pace.rounds, whole)",
+        "max(rounds, whole, pace.waits * took)",
+        "max(rounds, whole)",
         ("02_algorithm/05_pacing", ALGORITHM),
     ),
     Mutant(
