@@ -10,7 +10,6 @@ from .analysis.diagnosis import diagnose as diagnose
 from .deployment.estimator import RobustClassifier as RobustClassifier
 from .deployment.fit import load as load
 from .deployment.fit import robust_fit as robust_fit
-from .deployment.metric import WorstGroupAccuracy as WorstGroupAccuracy
 from .deployment.other_data import judge as judge
 from .methods.base import Method as Method
 from .methods.dfr import DFR as DFR
