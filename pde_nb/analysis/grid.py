@@ -206,13 +206,17 @@ def refused_methods(asked: Asked, points: list[Point]) -> dict[str, str]:
     "The methods that cannot run with some of the settings, and why."
     refused = {}
     most = max(point.passes for point in points)
-    for point in points:
+    for point in sorted(points, key=lambda point: point.passes):
         if point.method not in refused:
             try:
                 asked.spec(point)
             except ValueError as error:
-                part = f"with {point.passes:g} passes, a part of the budget: " if point.passes < most else ""
-                refused[point.method] = f"{part}{error}"
+                refused[point.method] = str(error)
+                if point.passes < most:
+                    refused[point.method] += (
+                        f" That is the smallest part; the budget has to be {most / point.passes:g} times as "
+                        "large as its smallest part."
+                    )
     return refused
 
 # %% ../../nbs/09_analysis/15_grid.ipynb #gruns110
