@@ -1,0 +1,95 @@
+"""Waterbirds with 224 × 224 pixels, all 11,788 pictures, MobileNetV2 from ImageNet, on a CPU.
+
+    python tools/full_size.py --root FOLDER --runs FOLDER [--methods NAME ...] [--seeds 3]
+
+FOLDER of --root holds waterbirds224/ with the official folder in it (pictures 256 pixels or larger at the
+shorter side, or 224 × 224) and the weights mobilenet_v2.safetensors. Every method but the last shows at most
+6 passes over the training set, learning rate 1e-3, which is the rate that validation chose for each of them
+with 128 pixels; `pde_paper` is the paper's own schedule and its own settings, in full: 16.8 passes.
+
+Each method writes OUT/METHOD.json, with as many seeds as are asked for; runs are kept below --runs, and a
+command that was cut off, or is given again with more seeds, goes on where it was.
+"""
+
+import argparse
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+from pde_nb.analysis.comparison import Contender, contend
+from pde_nb.cli.opening import open_data
+from pde_nb.methods.base import Method
+from pde_nb.methods.pde import PDE
+from pde_nb.methods.registry import find_method
+from pde_nb.methods.subsample import Subsample
+from pde_nb.sources.data import Data
+from pde_nb.training.presets import BIRDS_PDE, BIRDS_SCHEDULE
+
+ROOT = Path(__file__).resolve().parents[1]
+PASSES = 6
+RATE = dict(lr=1e-3)
+SHARED = dict(channels_last=True, bf16=True, weight_decay=1e-3, batch_size=64)
+PAPER_RATE = dict(lr=BIRDS_PDE.lr)
+PAPER = dict(SHARED, weight_decay=BIRDS_PDE.weight_decay, batch_size=BIRDS_PDE.batch_size)
+MODEL = dict(model="mobilenet_v2", inputs=dict(size=224))
+
+
+def say(text):
+    """Print at once, for those who follow a log."""
+    print(text, flush=True)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A method and the settings that its runs have."""
+
+    method: Method
+    rate: dict
+    settings: dict
+
+
+def plans(data: Data) -> dict[str, Plan]:
+    """The methods by the name of their record, in the order in which they run."""
+    budget = (PASSES, data.groups("train"), len(data.rows("val")))
+    methods = {
+        "erm": find_method("erm")(),
+        "pde": PDE(),
+        "subsample": Subsample(),
+        "group_dro": find_method("group_dro")(),
+        "dfr": find_method("dfr")(),
+        "draws_3": PDE(draws=3),
+    }
+    found = {name: Plan(method.within(*budget), RATE, SHARED) for name, method in methods.items()}
+    paper = PDE(schedule=BIRDS_SCHEDULE, expansion_lr=0.01)
+    return found | {"pde_paper": Plan(paper, PAPER_RATE, PAPER)}
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--root", type=Path, required=True, help="the folder with pictures and weights")
+    parser.add_argument("--runs", type=Path, required=True, help="where runs are kept")
+    parser.add_argument("--out", type=Path, default=ROOT / "results" / "full_size")
+    parser.add_argument("--methods", nargs="+")
+    parser.add_argument("--seeds", type=int, default=3, help="how many, from 0 on")
+    parser.add_argument("--cache", help="where decoded pictures are kept")
+    args = parser.parse_args()
+    warnings.simplefilter("ignore", UserWarning)
+    data = open_data(data="waterbirds", root=str(args.root / "waterbirds224"))
+    known = plans(data)
+    common = dict(MODEL, weights=str(args.root / "mobilenet_v2.safetensors"), device="cpu")
+    if args.cache:
+        common["inputs"] = dict(MODEL["inputs"], cache=args.cache)
+    for name in args.methods or known:
+        if name not in known:
+            parser.error(f"--methods {name}: there are {', '.join(known)}.")
+        plan = known[name]
+        contender = Contender(plan.method, (plan.rate,), plan.settings)
+        result = contend(name, contender, data, range(args.seeds), args.runs, say, **common)
+        args.out.mkdir(parents=True, exist_ok=True)
+        result.write(args.out / f"{name}.json")
+
+
+if __name__ == "__main__":
+    main()
