@@ -18,12 +18,15 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import threading
 import time
 import zipfile
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from configparser import ConfigParser
+from contextlib import suppress
 from dataclasses import dataclass
-from importlib import metadata
+from functools import cache
+from importlib import import_module, metadata
 from pathlib import Path
 
 import project
@@ -57,6 +60,12 @@ HEAVY_MODULES = ("torch", "torchvision", "transformers", "sklearn", "matplotlib.
 # nbdev goes on, with a UserWarning, past a notebook that it cannot clean or export.
 NBDEV_WARNINGS = ("-W", "ignore", "-W", "always::UserWarning")
 
+# What most notebooks import, and what takes seconds: imported once, before any of them begins.
+PACKAGES = (
+    *("nbdev.test", "IPython", "fastcore.all", "numpy", "scipy.stats", "pandas", "matplotlib.pyplot"),
+    *("sklearn.linear_model", "sklearn.metrics", "torch", "torch._dynamo"),
+)
+
 QUIET = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -87,13 +96,17 @@ LIB = CFG["lib_path"]
 NBS = CFG["nbs_path"]
 
 
+def quiet_environment():
+    """The environment of a process of the tests."""
+    return {name: value for name, value in os.environ.items() if name != "IN_TEST"} | QUIET
+
+
 def python(*args, cwd=ROOT):
     """Run this Python in a fresh process; its output is captured as text."""
-    env = {name: value for name, value in os.environ.items() if name != "IN_TEST"}
     return subprocess.run(
         [sys.executable, *args],
         cwd=cwd,
-        env={**env, **QUIET},
+        env=quiet_environment(),
         capture_output=True,
         text=True,
         encoding="utf-8",
@@ -176,11 +189,67 @@ def skip_line(cell):
     return next((line for line in "".join(texts).splitlines() if line.startswith("skipped: ")), None)
 
 
+FORKS = sys.platform == "linux"  # elsewhere a fork is unsafe, or there is none
+
+
+def imported_once():
+    """Import what nearly every notebook imports, nothing of ours. Then, for each request that comes, fork a
+    process for a notebook and print its exit status. Returns in that process alone: path, report, flags."""
+    for name in PACKAGES:
+        with suppress(ImportError):
+            import_module(name)
+    print("ready", flush=True)
+    for line in sys.stdin:
+        request = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115
+            os.dup2(sys.stdin.fileno(), 0)
+            for number, name in ((1, "stdout"), (2, "stderr")):
+                os.dup2(os.open(request[name], os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+            return Path(request["path"]), request["report"], request["flags"]
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+    sys.exit(0)
+
+
+class Forks(threading.local):
+    """Processes that have imported the packages, one for each thread; every notebook gets a fork of it."""
+
+    def __init__(self):
+        command = [sys.executable, __file__, "--imported-once"]
+        pipes = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8")
+        self.process = subprocess.Popen(command, cwd=ROOT, env=quiet_environment(), **pipes)
+        self.process.stdout.readline()
+
+    def run(self, path, report, flags):
+        """What became of a notebook in a process of its own, as `python` has it."""
+        outputs = {name: str(report.with_suffix(f".{name}")) for name in ("stdout", "stderr")}
+        request = dict(path=str(path), report=str(report), flags=list(flags), **outputs)
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        status = int(self.process.stdout.readline())
+        texts = [Path(name).read_text(encoding="utf-8", errors="replace") for name in outputs.values()]
+        return subprocess.CompletedProcess([str(path)], status, *texts)
+
+
+@cache
+def forks():
+    """Made once; each thread that asks it has a process of its own."""
+    return Forks()
+
+
+def run_apart(path, report, flags):
+    """Run a notebook in a process of its own, in which nothing of ours is imported before it."""
+    if not FORKS:
+        return python(__file__, "--run-notebook", str(path), str(report), *flags)
+    return forks().run(path, report, flags)
+
+
 def test_notebook(path, flags):
     """Run a notebook from a clean start, as nbdev_test does."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.json")
-        done = python(__file__, "--run-notebook", str(ROOT / NBS / path), str(report), *flags)
+        done = run_apart(ROOT / NBS / path, report, flags)
         if not report.exists():
             return Outcome(
                 False,
@@ -880,6 +949,11 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--run-notebook"]:
         sys.path.pop(0)  # the tools are not the project's modules
         run_notebook(Path(sys.argv[2]), sys.argv[4:], sys.argv[3])
+        sys.exit(0)
+    if sys.argv[1:] == ["--imported-once"]:
+        sys.path.pop(0)
+        notebook, record, asked = imported_once()
+        run_notebook(notebook, asked, record)
         sys.exit(0)
     try:
         sys.exit(main())
