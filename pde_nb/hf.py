@@ -157,8 +157,8 @@ def check_trainer(trainer: RobustTrainer):
             "schedule='auto' decides itself when a stage is over, when it stops, and how the learning rate "
             "falls; leave patience out, and give optimizers=(optimizer, None)."
         )
-    if trainer.patience and trainer.eval_dataset is None:
-        raise ValueError(f"patience={trainer.patience}: give eval_dataset and eval_strategy.")
+    if trainer.patience and (args.eval_strategy == "no" or isinstance(trainer.eval_dataset, dict)):
+        raise ValueError(f"patience={trainer.patience}: give one eval_dataset, and eval_strategy='epoch'.")
     if has_own_loss(method) and args.gradient_accumulation_steps > 1:
         raise ValueError(
             f"gradient_accumulation_steps={args.gradient_accumulation_steps}: the loss of {method.name!r} is "
@@ -387,30 +387,43 @@ class FollowFeed(TrainerCallback):
         if optimizer is not None and self.trainer.feed.resets(state.global_step):
             optimizer.state.clear()
 
-    def on_step_end(self, args, state, control, **more):
-        feed, step = self.trainer.feed, state.global_step
-        if isinstance(feed, FlatFeed) and step in feed.ends[:-1]:  # the Trainer sees the end of the last one
-            control.should_evaluate = control.should_evaluate or args.eval_strategy == "epoch"
-            control.should_save = control.should_save or args.save_strategy == "epoch"
-            control.should_log = control.should_log or args.logging_strategy == "epoch"
-        if control.should_save or control.should_evaluate or step % feed.steps == 0:
-            self.keep(state)
+    def on_epoch_end(self, args, state, control, **more):
+        feed = self.trainer.feed
+        if isinstance(feed, RoundFeed) and not feed.rounds.shown:
+            control.should_evaluate = False  # stopped half-way: no round to judge
 
-    def on_evaluate(self, args, state, control, metrics=None, **more):
-        trainer, feed = self.trainer, self.trainer.feed
-        if not trainer.is_in_train or "eval_worst_group" not in (metrics or {}):
-            return
-        if isinstance(feed, RoundFeed) and feed.rounds.shown:
-            feed.tell(metrics["eval_worst_group"])
-            control.should_training_stop = control.should_training_stop or feed.rounds.done
-        elif trainer.patience and stalled(worst_groups(state), feed, trainer.patience):
-            control.should_training_stop = True
+# %% ../nbs/08_deployment/41_hf.ipynb #hf000028
+@patch
+def on_step_end(self: FollowFeed, args, state, control, **more):
+    "Evaluate and save after each epoch of a schedule, where the Trainer is to do it after each epoch."
+    feed, step = self.trainer.feed, state.global_step
+    if isinstance(feed, FlatFeed) and step in feed.ends[:-1]:  # the Trainer sees the end of the last one
+        control.should_evaluate = control.should_evaluate or args.eval_strategy == "epoch"
+        control.should_save = control.should_save or args.save_strategy == "epoch"
+        control.should_log = control.should_log or args.logging_strategy == "epoch"
+    if control.should_save or control.should_evaluate or step % feed.steps == 0:
         self.keep(state)
 
-    def keep(self, state):
-        "Put what was learned where the next checkpoint finds it."
-        kept = dict(identity(self.trainer), state=self.trainer.feed.state())
-        state.stateful_callbacks[KEPT] = {"args": {}, "attributes": kept}
+
+@patch
+def on_evaluate(self: FollowFeed, args, state, control, metrics=None, **more):
+    "Tell the rounds how the worst group did; stop where they are done, or patience is."
+    trainer, feed = self.trainer, self.trainer.feed
+    if not trainer.is_in_train or "eval_worst_group" not in (metrics or {}):
+        return
+    if isinstance(feed, RoundFeed) and feed.rounds.shown:
+        feed.tell(metrics["eval_worst_group"])
+        control.should_training_stop = control.should_training_stop or feed.rounds.done
+    elif trainer.patience and stalled(worst_groups(state), feed, trainer.patience):
+        control.should_training_stop = True
+    self.keep(state)
+
+
+@patch
+def keep(self: FollowFeed, state):
+    "Put what was learned where the next checkpoint finds it."
+    kept = dict(identity(self.trainer), state=self.trainer.feed.state())
+    state.stateful_callbacks[KEPT] = {"args": {}, "attributes": kept}
 
 
 def worst_groups(state) -> list[tuple[int, float]]:

@@ -421,8 +421,8 @@ def check_rounds(args):
         )
     if args.lr_scheduler_type not in ("constant", "constant_with_warmup"):
         raise ValueError(
-            f"lr_scheduler_type={args.lr_scheduler_type.value!r} needs the number of steps, and schedule='auto' "
-            "leaves it open (num_train_epochs is the most); use 'constant'."
+            f"lr_scheduler_type={args.lr_scheduler_type.value!r} needs to know how many steps there are, and "
+            "schedule='auto' leaves it open (num_train_epochs is the most); use 'constant'."
         )
     if args.max_steps > 0:
         raise ValueError(f"max_steps={args.max_steps}: {ROUNDS}; give num_train_epochs, the most rounds.")
@@ -434,8 +434,8 @@ def check_max_steps(args, feed: Feed):
         return
     if args.max_steps > feed.steps:
         raise ValueError(
-            f"max_steps={args.max_steps:,}: the schedule has {feed.steps:,} steps of {feed.size} examples, and "
-            "the warm-up would begin again. Leave max_steps out, and give num_train_epochs=1."
+            f"max_steps={args.max_steps:,}: the schedule has {feed.steps:,} steps of {feed.size} examples, "
+            "and the warm-up would begin again. Leave max_steps out, and give num_train_epochs=1."
         )
     stage = int(feed.stream.stages[feed.epoch_of(args.max_steps - 1)])
     warnings.warn(
