@@ -88,6 +88,7 @@ class RobustTrainer(Trainer):
         takes = inspect.signature(Trainer.__init__).parameters
         if "processing_class" in trainer and "processing_class" not in takes:
             trainer["tokenizer"] = trainer.pop("processing_class")  # its name before transformers 4.46
+        check_rows(trainer.get("train_dataset"))
         self.other_metrics = trainer.pop("compute_metrics", None)
         super().__init__(model, args, compute_metrics=self.judge, **trainer)
         self.model_accepts_loss_kwargs = (
@@ -103,14 +104,18 @@ class RobustTrainer(Trainer):
         self.add_callback(FollowFeed(self))
 
 # %% ../nbs/08_deployment/41_hf.ipynb #hf000014
-def read_groups(trainer: RobustTrainer, groups, eval_groups):
-    "Read the groups of the training and all evaluation sets. Raises `ValueError` where they are missing."
-    rows = trainer.train_dataset
+def check_rows(rows):
+    "Raises `ValueError` for training data that no plan can name by position."
     if rows is None or isinstance(rows, IterableDataset) or not hasattr(rows, "__len__"):
         raise ValueError(
             f"train_dataset={type(rows).__name__}: a plan names examples by their position; give a data set "
             "with a length, not a stream."
         )
+
+
+def read_groups(trainer: RobustTrainer, groups, eval_groups):
+    "Read the groups of the training and all evaluation sets. Raises `ValueError` where they are missing."
+    rows = trainer.train_dataset
     trainer.columns = None if isinstance(groups, Groups) else groups
     trainer.train_groups = groups if trainer.columns is None else dataset_groups(rows, groups)
     if len(trainer.train_groups) != len(rows):
