@@ -338,9 +338,7 @@ def room_for(shape: Shape) -> Room:
     exponent = aligned(examples, dtype=np.int32)
     G = aligned(shape.groups, shape.rows, FILTERS)
     shares = aligned(4, shape.groups, FILTERS)
-    return Room(
-        squares, aligned(examples), aligned(examples), exponent, exponent.view(np.float32), shares, G
-    )
+    return Room(squares, aligned(examples), aligned(examples), exponent, exponent.view(np.float32), shares, G)
 
 # %% ../../nbs/03_theory/03_kernels.ipynb #fu000028
 @_compiled()
