@@ -417,17 +417,17 @@ def _fixed_gradient(fixed, room, sums):
     total = np.float32(sums[0])
     of_y = np.float32(sums[1])
     of_a = np.float32(sums[2])
-    weights = (half * (total - of_y), half * (total + of_y), half * (total - of_a), half * (total + of_a))
+    core = half * (total - of_y), half * (total + of_y)
+    spurious = half * (total - of_a), half * (total + of_a)
+    q = room.shares
     for g in range(room.G.shape[0]):
-        q0 = room.shares[0, g] * weights[0]
-        q1 = room.shares[1, g] * weights[1]
-        q2 = room.shares[2, g] * weights[2]
-        q3 = room.shares[3, g] * weights[3]
         for d in range(room.G.shape[1]):
+            f0 = core[0] * fixed[d, 0]
+            f1 = core[1] * fixed[d, 1]
+            f2 = spurious[0] * fixed[d, 2]
+            f3 = spurious[1] * fixed[d, 3]
             for j in range(FILTERS):
-                room.G[g, d, j] += (
-                    q0[j] * fixed[d, 0] + q1[j] * fixed[d, 1] + q2[j] * fixed[d, 2] + q3[j] * fixed[d, 3]
-                )
+                room.G[g, d, j] += q[0, g, j] * f0 + q[1, g, j] * f1 + q[2, g, j] * f2 + q[3, g, j] * f3
 
 # %% ../../nbs/03_theory/03_kernels.ipynb #fu000054
 @_compiled()
