@@ -112,7 +112,7 @@ def synthetic_parser() -> CommandParser:
         examples=("", "--seeds 5 --methods PDE 'ERM (GD+M)'", "--case 2"),
         notes=(
             f"Methods: {', '.join(names)}. On two cores 20 seeds take under a minute with preset released, "
-            "several minutes with preset paper.",
+            "several minutes with preset paper; with --fast, a third of that.",
         ),
     )
     what = parser.section("what")
