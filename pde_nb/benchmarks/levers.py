@@ -47,11 +47,15 @@ def ceiling_rate(run: Run, steps: int = 10) -> float:
     return len(y) * steps / seconds_of(partial(take_steps, steps))
 
 # %% ../../nbs/11_benchmarks/04_levers.ipynb #77e521e5
-def floor_rate(run: Run, size: int = 2048) -> float:
+def floor_rate(
+    run: Run,
+    size: int | None = None,  # of the matrices; None: what fills the device, 8192 on a GPU and 2048 elsewhere
+) -> float:
     """Examples per second if the step did nothing but its multiplications and additions.
 
     They are three times those of the forward pass, at the rate of a size × size matrix product.
     """
+    size = size or (8192 if run.device.type == "cuda" else 2048)
     precision = torch.bfloat16 if run.bf16 else torch.float32
     matrix = torch.randn(size, size, device=run.device, dtype=precision)
     product = min(seconds_of(lambda: matrix @ matrix) for _ in range(4))

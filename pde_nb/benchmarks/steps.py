@@ -17,7 +17,7 @@ from ..algorithm.expansion import Schedule, expansion_plan
 from ..algorithm.groups import Groups
 from ..core.files import surroundings
 from ..theory.data_model import DataModel, dense_patches, draw_features, draw_sample
-from ..theory.experiment import CASES, SYNTHETIC_PRESETS, after_warmup, draw_world, warm_up
+from ..theory.experiment import CASES, SYNTHETIC_PRESETS, after_warmup, draw_world, step_form, warm_up
 from ..theory.network import gradient, momentum_step, stack_seeds, structured
 
 # %% ../../nbs/11_benchmarks/01_steps.ipynb #cbb2b560
@@ -77,6 +77,7 @@ def draw_by_loop(model: DataModel, n: int, features):
 def in_turn(
     actions: dict,  # name → (function without arguments, calls per measurement)
     repeats: int,
+    clock=time.perf_counter,  # what is read; `time.process_time` leaves other programs out
 ) -> dict[str, float]:  # median seconds per call
     "Measure several actions one after the other, again and again, after one call of each to warm up."
     for f, _ in actions.values():
@@ -84,10 +85,10 @@ def in_turn(
     times = {name: [] for name in actions}
     for _ in range(repeats):
         for name, (f, calls) in actions.items():
-            start = time.perf_counter()
+            start = clock()
             for _ in range(calls):
                 f()
-            times[name].append((time.perf_counter() - start) / calls)
+            times[name].append((clock() - start) / calls)
     return {name: median(t) for name, t in times.items()}
 
 # %% ../../nbs/11_benchmarks/01_steps.ipynb #4f5abeaa
@@ -106,24 +107,25 @@ def _step_rows(preset, n, batch, repeats, calls):
     net = ConvNet(W[0], preset.dim, preset.lr, preset.gamma)
     x, target = net.load(dense_patches(sample, rng), sample.y)
     A, B = rng.standard_normal((2, 512, 512)).astype(np.float32)
-    t = in_turn(
-        {
-            "usual": (lambda: net.step(x, target), calls),
-            "one": (_stepper(W[0], one), calls),
-            "own": (_stepper(W, own), max(1, calls // batch)),
-            "shared": (_stepper(W, one), max(1, calls // batch)),
-            "product": (lambda: A @ B, calls),
-        },
-        repeats,
-    )
-    floor = _products(n, preset) * t["product"] / 512**3
+    actions = {
+        "usual": (lambda: net.step(x, target), calls),
+        "one": (_stepper(W[0], one), calls),
+        "own": (_stepper(W, own), max(1, calls // batch)),
+        "shared": (_stepper(W, one), max(1, calls // batch)),
+        "product": (lambda: A @ B, calls),
+    }
+    if fused_layout():
+        actions |= fused_actions(W[0], fused_layout()(sample, True), calls)
+    t = in_turn(actions, repeats, time.process_time)
     name = f"step on {n:,} examples"
-    return [
+    rows = [
         _row(name, t["usual"], t["one"]),
         _row(f"{name}, per seed of {batch}", t["usual"], t["own"] / batch),
         _row(f"{name}, per seed of {batch} on one data set", t["usual"], t["shared"] / batch),
-        _row(f"{name}: floor, its two matrix products", t["usual"], floor),
     ]
+    if "fused" in t:
+        rows.append(_row(f"{name}, fused", t["usual"], t["fused"] / calls))
+    return rows + floor_rows(name, t, _products(n, preset))
 
 
 def _products(n, preset):
@@ -133,6 +135,39 @@ def _products(n, preset):
 
 def _row(what, usual, ours):
     return dict(what=what, usual=usual, ours=ours, ratio=usual / ours)
+
+# %% ../../nbs/11_benchmarks/01_steps.ipynb #b1000002
+def fused_layout():
+    "The function that gives data the form of the fused step; None without numba."
+    form = step_form(fast=True)
+    return None if form is structured else form
+
+
+def fused_actions(W, data, calls: int) -> dict:
+    "What `in_turn` times of the fused step: a descent of so many steps, and multiplications alone."
+    from pde_nb.theory.fused import fused_descend
+    from pde_nb.theory.kernels import only_multiply
+
+    return {
+        "fused": (lambda: fused_descend(W, data, calls, 0.03, 0.9), 1),
+        "multiply": (only_multiply, SPINS_IN_TURN),
+    }
+
+
+SPINS_IN_TURN = 8  # some milliseconds: a core needs one to reach its full rate
+
+
+def floor_rows(name: str, t: dict, multiplications: int) -> list[dict]:
+    "Rows for what so many multiplications take at least, in numpy and on this core."
+    rows = [
+        _row(f"{name}: floor of numpy, a large product", t["usual"], multiplications * t["product"] / 512**3)
+    ]
+    if "multiply" in t:
+        from pde_nb.theory.kernels import MULTIPLICATIONS
+
+        alone = multiplications * t["multiply"] / MULTIPLICATIONS
+        rows.append(_row(f"{name}: floor of the core, multiplications", t["usual"], alone))
+    return rows
 
 # %% ../../nbs/11_benchmarks/01_steps.ipynb #c6b175bb
 def _data_rows(model, n, repeats):
@@ -145,6 +180,7 @@ def _data_rows(model, n, repeats):
             "structured": (lambda: structured(draw_sample(model, n, rng, features), True), 1),
         },
         repeats,
+        time.process_time,
     )
     return [
         _row(f"{n:,} examples, dense shuffled patches", 10 * t["usual"], t["dense"]),
@@ -173,9 +209,35 @@ def _usual_pde(preset, model, sizes):
     return accuracy
 
 
-def _our_pde(preset):
-    world = draw_world(preset, 1, 0)
+def _our_pde(preset, form=structured):
+    world = draw_world(preset, 1, 0, form)
     return after_warmup(world, warm_up(world), False, world.sizes[1:], preset.expand_every)
+
+# %% ../../nbs/11_benchmarks/01_steps.ipynb #b1000003
+def _whole_rows(preset, model, repeats):
+    "A whole PDE run: data, warm-up, expansions, and the test accuracy after each."
+    sizes = draw_world(preset, 1, 0).sizes
+    A = np.random.default_rng(0).standard_normal((512, 512)).astype(np.float32)
+    small = replace(preset, n_balanced=4, n_valid=4)
+    actions = {
+        "usual": (lambda: _usual_pde(preset, model, sizes), 1),
+        "ours": (lambda: _our_pde(small), 4),
+        "product": (lambda: A @ A, 8),
+    }
+    form = fused_layout()
+    if form:
+        from pde_nb.theory.kernels import only_multiply
+
+        actions["fused"] = (lambda: _our_pde(small, form), 8)
+        actions["multiply"] = (only_multiply, SPINS_IN_TURN)
+    t = in_turn(actions, repeats, time.process_time)
+    name = "whole PDE run: data, training, test accuracy"
+    rows = [_row(name, t["usual"], t["ours"])]
+    if form:
+        rows.append(_row(f"{name}, fused", t["usual"], t["fused"]))
+    steps = [preset.warmup_iterations] + [preset.expand_every] * (len(sizes) - 1)
+    multiplications = sum(k * _products(n, preset) for k, n in zip(steps, sizes))
+    return rows + floor_rows("whole PDE run", t, multiplications)
 
 # %% ../../nbs/11_benchmarks/01_steps.ipynb #7c84e1d6
 def bench_synthetic(repeats: int = 15) -> dict:
@@ -194,22 +256,7 @@ def bench_synthetic(repeats: int = 15) -> dict:
                 + _step_rows(preset, 464, 16, repeats, 64)
                 + _data_rows(model, 10_000, max(3, repeats // 3))
             )
-            sizes = draw_world(preset, 1, 0).sizes
-            A = np.random.default_rng(0).standard_normal((512, 512)).astype(np.float32)
-            t = in_turn(
-                {
-                    "usual": (lambda: _usual_pde(preset, model, sizes), 1),
-                    "ours": (lambda: _our_pde(replace(preset, n_balanced=4, n_valid=4)), 1),
-                    "product": (lambda: A @ A, 8),
-                },
-                max(1, repeats // 5),
-            )
-            steps = [preset.warmup_iterations] + [preset.expand_every] * (len(sizes) - 1)
-            floor = sum(k * _products(n, preset) for k, n in zip(steps, sizes)) * t["product"] / 512**3
-            rows += [
-                _row("whole PDE run: data, training, test accuracy", t["usual"], t["ours"]),
-                _row("whole PDE run: floor, the matrix products of its steps", t["usual"], floor),
-            ]
+            rows += _whole_rows(preset, model, max(1, repeats // 5))
     finally:
         torch.set_num_threads(threads)
     return dict(bench="synthetic", threads=1, repeats=repeats, surroundings=surroundings(), rows=rows)

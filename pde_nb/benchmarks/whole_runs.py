@@ -31,6 +31,7 @@ class Stopwatch:
         self.spent = defaultdict(float)
         self.open = []  # names, the innermost last
         self.since = 0.0
+        self.going = True
 
     @contextmanager
     def __call__(self, name: str):
@@ -49,12 +50,22 @@ class Stopwatch:
         self.open.pop()
 
     def turn(self):
-        "Give the time since the last turn to the name that is running."
+        "Give the time since the last turn to the name that is running; nothing while the watch stands still."
+        if not self.going:
+            return
         self.wait()
         now = self.now()
         if self.open:
             self.spent[self.open[-1]] += now - self.since
         self.since = now
+
+    def let(self, going: bool):
+        "Let it go on from now, or stand still; names begin and end meanwhile as ever."
+        self.turn()
+        if going and not self.going:
+            self.wait()
+            self.since = self.now()
+        self.going = going
 
     def shares(self) -> dict[str, float]:
         "The shares of the names in all time that was given."
@@ -78,6 +89,25 @@ def watch_parts(run: Run, clock: Stopwatch) -> Run:
     run.end_epoch = timed(run.end_epoch, "evaluation")
     run.optimiser.register_step_pre_hook(lambda *_: clock.begin("optimiser"))
     run.optimiser.register_step_post_hook(lambda *_: clock.end())
+    return run
+
+# %% ../../nbs/11_benchmarks/05_whole_runs.ipynb #b5000001
+def watch_some(run: Run, clock: Stopwatch, every: int) -> Run:
+    "The run, with its parts on the stopwatch in one epoch of so many; 1 for all of them."
+    watch_parts(run, clock)
+    if every == 1:
+        return run
+    end_epoch = run.end_epoch
+    ended = [0]
+
+    def then(*args, **options):
+        found = end_epoch(*args, **options)
+        ended[0] += 1
+        clock.let(ended[0] % every == 1)
+        return found
+
+    clock.let(False)
+    run.end_epoch = then
     return run
 
 # %% ../../nbs/11_benchmarks/05_whole_runs.ipynb #acf38928
@@ -125,7 +155,6 @@ def cut_spec(spec: RunSpec, data: Data, epochs: int | None) -> RunSpec:
     return replace(spec, method=replace(spec.method, epochs=end))
 
 # %% ../../nbs/11_benchmarks/05_whole_runs.ipynb #29d40f73
-from contextlib import nullcontext
 from copy import deepcopy
 
 from .fake_data import sample_rows
@@ -153,7 +182,7 @@ def bench_training(
         startup = time.perf_counter() - began
         usual = usual_part(run, files, sample, workers, spec.inputs.get("tokenizer"))
         ours = dict(startup=startup, ceiling=ceiling_rate(run), floor=floor_rate(run))
-        ours |= our_part(run, spec)
+        ours |= our_part(run, watched_every(run))
     return dict(
         bench="train",
         data=data.name,
@@ -207,26 +236,21 @@ def usual_part(run, files, sample, workers, tokenizer):
     return dict(asdict(work), times=asdict(times), seconds=asdict(work.seconds(times)))
 
 
-def our_part(run, spec, most=20):
-    """Our run, whole, with the test set evaluated once, and its time by parts.
-
-    On a GPU the parts are those of another run of `most` epochs, which waits for the device.
-    """
+def our_part(run, every=1):
+    "Our run, whole, with the test set evaluated once, and its time by parts: in one epoch of so many."
     clock = Stopwatch()
-    if run.device.type == "cuda":
-        seconds = seconds_of(lambda: train_and_test(run))
-        method = replace(spec.method, epochs=min(spec.method.epochs, most))
-        timed = fresh_run(replace(spec, method=method), run.data)
-        with clock("bookkeeping"):
-            train(watch_parts(timed, clock), bar=False)
-    else:
-        watch_parts(run, clock)
-        with clock("bookkeeping"):
-            seconds = seconds_of(lambda: train_and_test(run, clock))
-    share = clock.shares()
+    watch_some(run, clock, every)
+    with clock("bookkeeping"):
+        training = seconds_of(lambda: train(run, bar=False))
+        clock.let(False)
+    testing = seconds_of(lambda: count_split(run, "test"))
+    seconds = training + testing
+    share = {name: part * training / seconds for name, part in clock.shares().items()}
+    share["evaluation"] = share.get("evaluation", 0.0) + testing / seconds
     return dict(
         seconds=seconds,
         share=share,
+        watched_every=every,
         trained=run.seen,
         evaluated=sum(entry["evaluated"] for entry in run.curve) + len(run.data.rows("test")),
         best_epoch=run.best_epoch,
@@ -235,11 +259,11 @@ def our_part(run, spec, most=20):
     )
 
 
-def train_and_test(run, clock=None):
-    "Train, and evaluate the test set once."
-    train(run, bar=False)
-    with clock("evaluation") if clock else nullcontext():
-        count_split(run, "test")
+def watched_every(run) -> int:
+    "One epoch of how many is watched: on a GPU some twenty in all, and no more than a third."
+    if run.device.type != "cuda" or run.method.epochs < 3:
+        return 1
+    return max(3, run.method.epochs // 20)
 
 # %% ../../nbs/11_benchmarks/05_whole_runs.ipynb #45c70156
 def duration(seconds: float) -> str:

@@ -91,6 +91,15 @@ def _recorded_run(record: dict) -> dict:
     return {key: value for key, value in record.items() if key != "curve" or record["seed"] == 0}
 
 # %% ../../nbs/12_cli/10_theory.ipynb #44d88fc2
+def has_fused_steps() -> bool:
+    "Whether numba is there; says so where it is not."
+    there = find_spec("numba") is not None
+    if not there:
+        plain = "plain steps are taken, which need more time and give the same figures"
+        print(f"--fast: numba is not installed (pip install 'pde_nb[fast]'); {plain}.", file=sys.stderr)
+    return there
+
+
 def _synthetic(args):
     preset = preset_with(lookup(args.preset, SYNTHETIC_PRESETS, "preset"), args.set)
     lookup(args.case, CASES, "case")
@@ -102,6 +111,7 @@ def _synthetic(args):
         writable_folder(Path(args.json).parent)
 
     methods = [name for name in SYNTHETIC_METHODS if name in args.methods]
+    fast = args.fast and has_fused_steps()
     start = time.perf_counter()
     with tqdm(desc="seeds and figures", unit="run", disable=None, file=sys.stderr) as bar:
 
@@ -110,7 +120,7 @@ def _synthetic(args):
             bar.update(done - bar.n)
 
         figures = not args.no_figures
-        runs = run_synthetic(preset, args.case, args.seeds, methods, args.jobs, figures, progress)
+        runs = run_synthetic(preset, args.case, args.seeds, methods, args.jobs, figures, progress, fast)
     seconds = time.perf_counter() - start
 
     files = ["record.json", "runs.json"]
@@ -123,6 +133,7 @@ def _synthetic(args):
         seeds=args.seeds,
         seconds=round(seconds, 1),
         jobs=args.jobs,
+        **({"steps": "fused"} if fast else {}),
         rows=[_recorded_row(r) for r in runs.records],
         to_end=runs.to_end,
     )

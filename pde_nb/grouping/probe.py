@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp, softmax, stdtrit
 
 # %% ../../nbs/07_grouping/02_probe.ipynb #gp200007
@@ -81,6 +80,7 @@ def row_loss(score: Float[np.ndarray, "n values"], a: Int[np.ndarray, " n"]) -> 
 
 def shrunk_temperature(score: Float[np.ndarray, "n values"], a: Int[np.ndarray, " n"]) -> float:
     "The temperature of the highest likelihood, shrunk to 1."
+    from scipy.optimize import minimize_scalar  # slow to import, and few runs need it
 
     def cost(log_t):
         return row_loss(score / np.exp(log_t), a).sum() + (log_t / COOLNESS) ** 2 / 2

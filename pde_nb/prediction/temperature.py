@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
 # %% ../../nbs/07_prediction/01_temperature.ipynb #te000006
@@ -37,6 +36,8 @@ def fit_temperature(
     y: Int[np.ndarray, " n"],  # classes
 ) -> Temperature:
     "The temperature of the highest likelihood. Raises `ValueError` for no rows."
+    from scipy.optimize import minimize_scalar  # slow to import, and not needed before a run's end
+
     if not len(y):
         raise ValueError("there is no validation row to fit a temperature on.")
     low, high = np.log(RANGE)

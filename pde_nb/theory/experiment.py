@@ -5,13 +5,14 @@
 # %% auto #0
 __all__ = ['CASES', 'RELEASED', 'SYNTHETIC_METHODS', 'SYNTHETIC_PRESETS', 'SyntheticPreset', 'World', 'draw_world',
            'SyntheticFigures', 'synthetic_figures', 'Evaluation', 'evaluation', 'best_stage', 'Curve', 'Warmup',
-           'State', 'core_output', 'warmup_length', 'warm_up', 'after_warmup', 'SyntheticMethod', 'run_seed',
-           'run_tasks']
+           'State', 'core_output', 'warmup_length', 'warm_up', 'after_warmup', 'SyntheticMethod', 'step_form',
+           'prepare_steps', 'run_seed', 'run_tasks']
 
 # %% ../../nbs/03_theory/07_experiment.ipynb #e384eb38
 import warnings
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
+from importlib.util import find_spec
 from typing import NamedTuple
 
 import numpy as np
@@ -113,8 +114,8 @@ RELEASED = SyntheticPreset(
 class World:
     "What all methods of one seed share."
 
-    train: Structured  # in order of entry: warm-up, expansions, all others
-    test: Structured
+    train: Structured  # in order of entry: warm-up, expansions, all others; `Blocks` where steps are fused
+    test: Structured  # the same form
     balanced: Structured  # four equal groups
     valid: Structured  # four equal groups
     W: np.ndarray  # starting weights, (J, D)
@@ -143,7 +144,12 @@ def initial_weights(preset: SyntheticPreset, rng: np.random.Generator) -> np.nda
     return (preset.init_scale * W).astype(np.float32)
 
 # %% ../../nbs/03_theory/07_experiment.ipynb #2ad1a408
-def draw_world(preset: SyntheticPreset, case: int, seed: int) -> World:
+def draw_world(
+    preset: SyntheticPreset,
+    case: int,  # 1: weak core feature; 2: strong
+    seed: int,
+    form=structured,  # gives a sample the form that steps need: `structured`, or `in_blocks` for fused steps
+) -> World:
     """Data, starting weights and plan of one seed.
 
     Raises `ValueError` for an unknown case, or when a group of the training set is empty.
@@ -155,12 +161,12 @@ def draw_world(preset: SyntheticPreset, case: int, seed: int) -> World:
     features = draw_features(preset.dim, for_train, np.float32)
 
     def draw(n, rng, balanced):
-        return structured(draw_sample(model, n, rng, features, balanced), preset.biases)
+        return form(draw_sample(model, n, rng, features, balanced), preset.biases)
 
     train = draw_sample(model, preset.n_train, for_train, features)
     order, sizes = entry_order(make_groups(train.y, train.a), preset, seed)
     return World(
-        train=structured(train[order], preset.biases),
+        train=form(train[order], preset.biases),
         test=draw(preset.n_test, for_test, balanced=False),
         balanced=draw(preset.n_balanced, for_balanced, balanced=True),
         valid=draw(preset.n_valid, for_valid, balanced=True),
@@ -199,6 +205,15 @@ def synthetic_figures(counts: dict) -> SyntheticFigures:
     return SyntheticFigures(*(round(float(x), 6) for x in found))
 
 # %% ../../nbs/03_theory/07_experiment.ipynb #4e1c7c56
+def right_predictions(W: np.ndarray, data) -> tuple[np.ndarray, np.ndarray]:
+    "Right predictions and examples of each of the four groups, whatever form the data have."
+    if isinstance(data, Structured):
+        return group_counts(W, data)
+    from pde_nb.theory.fused import fused_counts  # needs numba; whoever gave data this form has it
+
+    return fused_counts(W, data)
+
+# %% ../../nbs/03_theory/07_experiment.ipynb #fx000001
 class Evaluation(NamedTuple):
     "Right predictions at some point of a run."
 
@@ -221,7 +236,7 @@ def evaluation(W: np.ndarray, world: World, examples: int) -> Evaluation:
     "Count the right predictions of weights that were trained on so many examples."
     counts = {}
     for name in ("test", "balanced", "valid"):
-        correct, total = group_counts(W, getattr(world, name))
+        correct, total = right_predictions(W, getattr(world, name))
         counts[name] = dict(correct=correct.astype(int).tolist(), total=total.astype(int).tolist())
     return Evaluation(int(examples), counts)
 
@@ -251,6 +266,13 @@ class Curve:
             self.rows.append((now, float(core), float(spurious), float(logistic_loss(W, data))))
 
         return record
+
+    def take(self, rows):
+        "Rows of `fused_descend` as of now: alignments with core and spurious feature, and loss."
+        for k, row in enumerate(rows.tolist()):
+            now = self.t0 + k * self.every
+            if not (self.rows and self.rows[-1][0] == now):
+                self.rows.append((now, *row))
 
     def copy(self) -> "Curve":
         new = Curve(self.world, self.every)
@@ -290,7 +312,11 @@ class State:
     def train(self, size: int, iterations: int, lr: float, gamma: float, dampened: bool) -> "State":
         "Full-batch iterations on the first `size` examples."
         data, curve = self.curve.world.train.prefix(size), self.curve.copy()
-        W, g = descend(self.W, data, iterations, lr, gamma, dampened, self.g, curve.watch(data))
+        form = lr, gamma, dampened, self.g
+        if isinstance(data, Structured):
+            W, g = descend(self.W, data, iterations, *form, curve.watch(data))
+        else:
+            W, g = fused_stage(self.W, data, iterations, *form, curve)
         curve.t0 += iterations
         return replace(self, W=W, g=g, curve=curve)
 
@@ -298,6 +324,16 @@ class State:
         "With an evaluation added."
         now = evaluation(self.W, self.curve.world, examples)
         return replace(self, evaluations=(*self.evaluations, now))
+
+# %% ../../nbs/03_theory/07_experiment.ipynb #fx000002
+def fused_stage(W, data, iterations, lr, gamma, dampened, g, curve: Curve) -> tuple[np.ndarray, np.ndarray]:
+    "What `descend` does with the `watch` of a curve, in the fused step."
+    from pde_nb.theory.fused import fused_descend
+
+    directions = curve.world.v_c, curve.world.v_s
+    W, g, rows = fused_descend(W, data, iterations, lr, gamma, dampened, g, directions, curve.every)
+    curve.take(rows)
+    return W, g
 
 # %% ../../nbs/03_theory/07_experiment.ipynb #6f7bef90
 def erm(world: World, momentum: bool) -> State:
@@ -378,17 +414,35 @@ SYNTHETIC_METHODS = {
 }
 
 
+def step_form(fast: bool):
+    "The `form` of `draw_world`: for fused steps if they are wanted and numba is there, else for plain ones."
+    if not (fast and find_spec("numba")):
+        return structured
+    from pde_nb.theory.fused import in_blocks
+
+    return in_blocks
+
+
+def prepare_steps(fast: bool):
+    "Have fused steps compiled where they are wanted, before processes begin that need them."
+    if fast and find_spec("numba"):
+        from pde_nb.theory.fused import prepare
+
+        prepare()
+
+# %% ../../nbs/03_theory/07_experiment.ipynb #fx000005
 def run_seed(
     preset: SyntheticPreset,
     case: int,  # 1: weak core feature; 2: strong
     seed: int,
     methods=tuple(SYNTHETIC_METHODS),  # names
+    fast: bool = False,  # in fused steps, which need numba; see `step_form`
 ) -> dict[str, State]:
     "Some methods on one seed; those with a warm-up share it. Raises `ValueError` for an unknown name."
     chosen = {name: lookup(name, SYNTHETIC_METHODS, "method") for name in methods}
     states = {}
     with threadpool_limits(1):
-        world = draw_world(preset, case, seed)
+        world = draw_world(preset, case, seed, step_form(fast))
         if any(method.data != "all" for method in chosen.values()):
             warm = warm_up(world)
         for name, method in chosen.items():

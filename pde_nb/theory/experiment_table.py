@@ -25,8 +25,10 @@ from pde_nb.theory.experiment import (
     after_warmup,
     best_stage,
     draw_world,
+    prepare_steps,
     run_seed,
     run_tasks,
+    step_form,
     synthetic_figures,
     warm_up,
 )
@@ -59,9 +61,10 @@ def seed_records(
     case: int,
     seed: int,
     methods=tuple(SYNTHETIC_METHODS),  # names
+    fast: bool = False,  # in fused steps, see `run_seed`
 ) -> list[dict]:
     "The records of one seed, see `run_record`; what a worker process runs."
-    return [run_record(name, state) for name, state in run_seed(preset, case, seed, methods).items()]
+    return [run_record(name, state) for name, state in run_seed(preset, case, seed, methods, fast).items()]
 
 
 def run_seeds(
@@ -182,10 +185,11 @@ def selection_note(records: list[dict]) -> str:
     )
 
 # %% ../../nbs/03_theory/08_experiment_table.ipynb #7987a63c
-def expand_to_end(preset: SyntheticPreset, case: int, seed: int) -> list[dict]:
+def expand_to_end(preset: SyntheticPreset, case: int, seed: int, fast: bool = False) -> list[dict]:
     "`seed`, examples `added` since the warm-up, and the figures in [0, 1], stage by stage to the end."
     with threadpool_limits(1):
-        world = draw_world(replace(preset, expand_by=100, draw="groups"), case, seed)
+        evenly = replace(preset, expand_by=100, draw="groups")
+        world = draw_world(evenly, case, seed, step_form(fast))
         sizes = world.sizes[1:]
         sizes = np.unique(np.concatenate([sizes[:10], sizes[10::4], sizes[-1:]]))
         state = after_warmup(world, warm_up(world), False, sizes, preset.expand_every)
@@ -247,6 +251,7 @@ class SyntheticRuns(NamedTuple):
     to_end: list[dict]  # of `expand_to_end`
 
 
+SEEDS_OF_A_PROCESS = 4  # with fewer, processes would wait for the last one
 IN_FIGURES = {1: ("ERM (GD)", "ERM (GD+M)", "Warmup+All", "PDE"), 2: ("ERM (GD)", "ERM (GD+M)")}
 
 
@@ -256,17 +261,25 @@ def synthetic_tasks(
     seeds: int,  # their number
     methods: list[str],
     figures: bool,  # whether they will be drawn
+    jobs: int = 1,  # worker processes
+    fast: bool = False,  # in fused steps
 ) -> SyntheticTasks:
-    "The tasks of the table, and those that only the figures need."
-    table = [(seed_records, preset, case, seed, methods) for seed in range(seeds)]
+    """The tasks of the table, and those that only the figures need.
+
+    Where seeds are few for the processes, each method is a task of its own, with a warm-up of its own.
+    """
+    alone = jobs > 1 and seeds < SEEDS_OF_A_PROCESS * jobs
+    parts = [[name] for name in methods] if alone else [methods]
+    table = [(seed_records, preset, case, seed, part, fast) for seed in range(seeds) for part in parts]
     if not figures:
         return SyntheticTasks(table, [], [])
     curves = []
     for figured, names in IN_FIGURES.items():
         missing = [name for name in names if figured != case or name not in methods]
         if missing:
-            curves.append((seed_records, preset, figured, 0, missing))
-    return SyntheticTasks(table, curves, [(expand_to_end, preset, case, s) for s in range(min(4, seeds))])
+            curves.append((seed_records, preset, figured, 0, missing, fast))
+    to_end = [(expand_to_end, preset, case, seed, fast) for seed in range(min(4, seeds))]
+    return SyntheticTasks(table, curves, to_end)
 
 # %% ../../nbs/03_theory/08_experiment_table.ipynb #8d75079e
 def run_synthetic(
@@ -277,9 +290,12 @@ def run_synthetic(
     jobs: int = 1,  # worker processes
     figures: bool = True,  # also what only the figures need
     progress=None,  # called as progress(done, total) after each task
+    fast: bool = False,  # in fused steps, see `run_seed`
 ) -> SyntheticRuns:
     "Run everything that the command `pde_synthetic` shows."
-    tasks = synthetic_tasks(preset, case, seeds, methods, figures)
+    tasks = synthetic_tasks(preset, case, seeds, methods, figures, jobs, fast)
+    if jobs > 1:
+        prepare_steps(fast)  # once, and not in each process
     total = sum(map(len, tasks))
     done = []
 
