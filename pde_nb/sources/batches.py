@@ -78,6 +78,11 @@ class Source:
         "The tensors of these examples, on the device."
         raise NotImplementedError
 
+    def expect(self, rows: Int[np.ndarray, " m"]):
+        "Be told which examples `batch` will be asked for next, in this order. No batch depends on it."
+
+    in_order = False  # whether examples far apart are slow to read, and an evaluation better goes in order
+
 
 def settings_digest(*parts) -> str:
     "Sixteen hexadecimal digits of the SHA-256 of values, as Python writes them."
@@ -174,15 +179,16 @@ def check_finite(
     x: np.ndarray,  # numbers, examples along the first axis
     what: str,  # what to call them in messages
     limits: tuple | None = None,  # smallest and largest value that are allowed
+    first: int = 0,  # position of the first example, for messages
 ):
     "Raises `ValueError` for values that are not finite, or outside the limits."
     for start in range(0, len(x), 4096):
         part = x[start : start + 4096]
         good = np.isfinite(part)
         if not good.all():
-            first, *rest = (int(i) for i in np.argwhere(~good)[0])
+            row, *rest = (int(i) for i in np.argwhere(~good)[0])
             raise ValueError(
-                f"{what} has a value that is {part[(first, *rest)]} at {(first + start, *rest)}; "
+                f"{what} has a value that is {part[(row, *rest)]} at {(first + start + row, *rest)}; "
                 "repair or drop the example."
             )
         if limits and not (limits[0] <= part.min() and part.max() <= limits[1]):

@@ -31,7 +31,7 @@ from .batches import PixelSource, Source
 from .blanks import known_values
 from .columns import HowRead
 from .data import Data
-from .encoding import ColumnCode, Standard
+from .encoding import ColumnCode, Standard, standard_dict, standard_from_dict
 from .examples import Arrays, Columns, Pictures, Texts
 from .inputs import ArraySource, TokenSource
 from .picture_cache import decode_all
@@ -248,22 +248,6 @@ def preparation_dict(preparation: Preparation) -> dict:
     plain["pixels"] = preparation.pixels and asdict(preparation.pixels)
     plain["tokens"] = preparation.tokens and asdict(preparation.tokens)
     return json.loads(json.dumps(plain))  # tuples as lists
-
-
-def standard_dict(standard: Standard | None) -> dict | None:
-    "What standardises, as plain values."
-    if standard is None:
-        return None
-    shrink = None if standard.shrink is None else standard.shrink.tolist()
-    return dict(mean=standard.mean.tolist(), std=standard.std.tolist(), shrink=shrink)
-
-
-def standard_from_dict(plain: dict | None) -> Standard | None:
-    if plain is None:
-        return None
-    shrink = plain.get("shrink")
-    arrays = np.array(plain["mean"], float), np.array(plain["std"], float)
-    return Standard(*arrays, None if shrink is None else np.array(shrink, float))
 
 
 def code_dict(code: ColumnCode) -> dict:
