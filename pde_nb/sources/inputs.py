@@ -14,11 +14,16 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from .columnar import StoredTable, StoredVectors
 from pde_nb.sources.encoding import (
     ColumnCode,
     Standard,
+    code_dict,
+    code_from_dict,
+    encode_stored,
     learn_column,
     learn_in_pieces,
+    learn_stored,
     standard_dict,
     standard_from_dict,
 )
@@ -107,6 +112,8 @@ def feature_source(
 class StoredSource(Source):
     "Rows of numbers that are read from files when they are asked for."
 
+    in_files = True
+
     def __init__(
         self,
         n: int,  # rows
@@ -152,7 +159,7 @@ def mapped_source(inputs: MappedArrays, split, *, device, normalise, digest: str
             yield at, block
 
     about = dict(what="standard", inputs=digest, train=hashlib.sha256(packed).hexdigest())
-    standard = standard_from_dict(kept(about, lambda: standard_dict(learn_in_pieces(pieces, train))))
+    standard = kept_standard(about, pieces, train)
     if normalise is None:
         standard = None
     read_at_random(x)
@@ -163,6 +170,61 @@ def mapped_source(inputs: MappedArrays, split, *, device, normalise, digest: str
 
     how = dict(kind="features", device=device, digest=settings, standard=standard)
     return StoredSource(len(x), x.shape[1], fetch, **how)
+
+def kept_standard(about: dict, pieces, train) -> Standard:
+    "Mean and standard deviation of a file that is read through, the first time."
+    return standard_from_dict(kept(about, lambda: standard_dict(learn_in_pieces(pieces, train))))
+
+# %% ../../nbs/05_sources/08_inputs.ipynb #in0000s3
+def vector_source(inputs: StoredVectors, split, *, device, normalise, digest: str) -> StoredSource:
+    "A source of features in a column of lists. Raises `ValueError` for values that are not finite."
+    train = _training_rows(split, len(inputs))
+    packed = np.packbits(train).tobytes()
+    settings = settings_digest("features", digest, normalise is not None, packed)
+
+    def pieces():
+        for at, block in inputs.pieces():
+            check_finite(block, inputs.column, first=at)
+            yield at, block
+
+    about = dict(what="standard", inputs=digest, train=hashlib.sha256(packed).hexdigest())
+    standard = kept_standard(about, pieces, train)
+    if normalise is None:
+        standard = None
+
+    def fetch(rows):
+        out = np.empty((len(rows), inputs.width), np.float32)
+        for at, block in inputs.pieces(rows):
+            out[at : at + len(block)] = block if standard is None else standard(block)
+        return out
+
+    how = dict(kind="features", device=device, digest=settings, standard=standard, in_order=True)
+    return StoredSource(len(inputs), inputs.width, fetch, **how)
+
+# %% ../../nbs/05_sources/08_inputs.ipynb #in0000s4
+def stored_table_source(inputs: StoredTable, split, *, device, normalise, digest: str) -> StoredSource:
+    "A source of the rows of a table that stays on the disk. Raises `ValueError` as `learn_stored` does."
+    train = _training_rows(split, len(inputs))
+    packed = np.packbits(train).tobytes()
+    settings = settings_digest("table", digest, normalise is not None, packed)
+
+    def learn():
+        return dict(codes=[code_dict(code) for code in learn_stored(inputs, train, normalise is not None)])
+
+    about = dict(what="codes", inputs=digest, settings=settings)
+    codes = tuple(map(code_from_dict, kept(about, learn)["codes"]))
+    names = [output for code in codes for output in code.outputs]
+
+    def fetch(rows):
+        out = np.empty((len(rows), len(names)), np.float32)
+        for at, found in inputs.pieces(rows):
+            block = encode_stored(codes, found)
+            out[at : at + len(block)] = block
+        return out
+
+    return StoredSource(
+        len(inputs), names, fetch, kind="table", device=device, digest=settings, codes=codes, in_order=True
+    )
 
 # %% ../../nbs/05_sources/08_inputs.ipynb #1d3dde06
 def table_source(
@@ -442,6 +504,10 @@ def make_source(
     if kind == "texts":
         how = dict(tokenizer=tokenizer, max_tokens=max_tokens, progress=progress)
         return TokenSource(inputs.first, inputs.second, **how, **common)
+    if isinstance(inputs, StoredTable):
+        return stored_table_source(inputs, data.split, normalise=normalise, **common)
+    if isinstance(inputs, StoredVectors):
+        return vector_source(inputs, data.split, normalise=normalise, **common)
     if kind == "table":
         return table_source(inputs.columns, data.split, normalise=normalise, how=inputs.how, **common)
     if kind == "features":

@@ -31,7 +31,15 @@ from .batches import PixelSource, Source
 from .blanks import known_values
 from .columns import HowRead
 from .data import Data
-from .encoding import ColumnCode, Standard, standard_dict, standard_from_dict
+from pde_nb.sources.encoding import (
+    ColumnCode,
+    Standard,
+    code_dict,
+    code_from_dict,
+    listed_as_tuples,
+    standard_dict,
+    standard_from_dict,
+)
 from .examples import Arrays, Columns, Pictures, Texts
 from .inputs import ArraySource, TokenSource
 from .picture_cache import decode_all
@@ -248,27 +256,6 @@ def preparation_dict(preparation: Preparation) -> dict:
     plain["pixels"] = preparation.pixels and asdict(preparation.pixels)
     plain["tokens"] = preparation.tokens and asdict(preparation.tokens)
     return json.loads(json.dumps(plain))  # tuples as lists
-
-
-def code_dict(code: ColumnCode) -> dict:
-    "The code of a column as plain values."
-    values = None if code.values is None else [str(value) for value in code.values]
-    about = dict(name=code.name, how=asdict(code.how), values=values, middle=code.middle)
-    return dict(about, standard=standard_dict(code.standard))
-
-
-def code_from_dict(plain: dict) -> ColumnCode:
-    how = HowRead(**listed_as_tuples(plain["how"]))
-    values = plain.get("values")
-    values = None if values is None else np.array(values, str)
-    return ColumnCode(
-        plain["name"], how, standard_from_dict(plain.get("standard")), values, plain.get("middle")
-    )
-
-
-def listed_as_tuples(plain: dict) -> dict:
-    "A dictionary with tuples in place of lists."
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in plain.items()}
 
 # %% ../../nbs/05_sources/15_preparation.ipynb #pp000016
 def tokenizer_text(tokenizer) -> str:
