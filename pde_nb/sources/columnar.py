@@ -4,9 +4,10 @@
 
 # %% auto #0
 __all__ = ['READERS', 'is_stored_table', 'table_files', 'files_of', 'reading', 'ParquetFile', 'ArrowFile', 'TableFiles',
-           'check_same_columns', 'read_values', 'is_words', 'read_words', 'words_of', 'StoredTable', 'stored_digest',
-           'taken', 'values_of', 'StoredVectors', 'vectors_of', 'StoredWords', 'StoredTexts', 'from_parquet', 'as_list',
-           'check_there', 'read_split', 'stored_inputs', 'first_width', 'stored_kind']
+           'check_same_columns', 'read_values', 'is_words', 'read_words', 'read_codes', 'words_of', 'StoredTable',
+           'stored_digest', 'taken', 'values_of', 'StoredVectors', 'vectors_of', 'StoredWords', 'StoredTexts',
+           'from_parquet', 'read_label', 'as_list', 'check_there', 'read_split', 'stored_inputs', 'first_width',
+           'stored_kind']
 
 # %% ../../nbs/05_sources/03_columnar.ipynb #ca000004
 from collections.abc import Iterator
@@ -201,16 +202,26 @@ def is_words(kind) -> bool:
 
 def read_words(files: TableFiles, name: str) -> Shaped[np.ndarray, " n"]:
     "A column of texts; None where a cell is empty."
+    words, codes = read_codes(files, name)
+    if not len(words):
+        return np.full(len(codes), None, object)
+    if (codes < 0).any():
+        return column_with_blanks(words[codes[codes >= 0]], codes < 0)
+    return words[codes]
+
+
+def read_codes(files: TableFiles, name: str) -> tuple[Shaped[np.ndarray, " k"], Int[np.ndarray, " n"]]:
+    "The different texts of a column, sorted, and which of them each cell has; −1 for none."
     places, codes = {}, []
     for _, batch in files.batches([name]):
-        words, at = words_of(batch.column(0))
-        place = np.array([places.setdefault(word, len(places)) for word in words] + [-1], np.int32)
+        found, at = words_of(batch.column(0))
+        place = np.array([places.setdefault(word, len(places)) for word in found] + [-1], np.int32)
         codes.append(place[at])
-    codes = np.concatenate(codes)
-    if not places:
-        return np.full(len(codes), None, object)
-    words = np.array(list(places))
-    return column_with_blanks(words[codes[codes >= 0]], codes < 0)
+    words = np.array(list(places), str)
+    order = np.argsort(words, kind="stable")
+    rank = np.full(len(words) + 1, -1, np.int32)  # the last one: for no text
+    rank[order] = np.arange(len(words))
+    return words[order], rank[np.concatenate(codes)]
 
 
 def words_of(column) -> tuple[list[str], Int[np.ndarray, " n"]]:
@@ -385,7 +396,18 @@ def from_parquet(
     options = {"name": Path(path).name.partition(".")[0]} | options
     options["notes"] = (*options.get("notes", ()), note)
     found = {name: read_values(files, name) for name in attributes}
-    return make_data(inputs, read_values(files, label), found, parts, label=label, **options)
+    y, options = read_label(files, label, options)
+    return make_data(inputs, y, found, parts, label=label, **options)
+
+
+def read_label(files: TableFiles, label: str, options: dict) -> tuple[np.ndarray, dict]:
+    "The label of each row; texts as codes, with the names of the classes among the options."
+    if "classes" in options or not is_words(files.schema.field(label).type):
+        return read_values(files, label), options
+    words, codes = read_codes(files, label)
+    if (codes < 0).any() or len(words) < 2:
+        return read_values(files, label), options  # refused there, in words
+    return codes, options | {"classes": tuple(words.tolist())}
 
 
 def as_list(names) -> list[str]:
@@ -415,7 +437,12 @@ def read_split(files: TableFiles, split: str | None, used: list[str]) -> np.ndar
     if split is not None and split in used:
         raise ValueError(f"the column {split!r} is given as label or attribute and as split.")
     if split is not None and split in files.schema.names:
-        return read_values(files, split)
+        if not is_words(files.schema.field(split).type):
+            return read_values(files, split)
+        words, codes = read_codes(files, split)
+        if (codes < 0).any():
+            return read_values(files, split)  # refused later, in words
+        return np.array([split_code(word) for word in words.tolist()], np.int8)[codes]
     if split not in (None, "split"):
         check_there(files, dict(label=[split], attribute=[], text=[], features=[]))
     folders = [file.path.parent.name for file in files.files]

@@ -146,6 +146,9 @@ class StoredSource(Source):
         return torch.from_numpy(self.window.take(check_rows(rows, self.n))).to(self.device)
 
 # %% ../../nbs/05_sources/08_inputs.ipynb #in0000s2
+PART = 4096  # rows that are standardised together: in between they are float64
+
+
 def mapped_source(inputs: MappedArrays, split, *, device, normalise, digest: str) -> StoredSource:
     "A source of features that stay in their file. Raises `ValueError` for values that are not finite."
     x, train = inputs.x, _training_rows(split, len(inputs))
@@ -166,7 +169,9 @@ def mapped_source(inputs: MappedArrays, split, *, device, normalise, digest: str
 
     def fetch(rows):
         found = read_rows(x, rows).astype(np.float32, copy=False)
-        return found if standard is None else standard(found)
+        for at in range(0, len(found) if standard else 0, PART):
+            found[at : at + PART] = standard(found[at : at + PART])
+        return found
 
     how = dict(kind="features", device=device, digest=settings, standard=standard)
     return StoredSource(len(x), x.shape[1], fetch, **how)
