@@ -21,6 +21,7 @@ from ..sources.columns import KINDS
 from ..sources.data import Data, from_arrays
 from ..sources.known import only_known
 from ..sources.published import READERS, relabel, with_class_terms
+from ..sources.shards import from_shards
 from ..sources.stored import open_npy
 from ..sources.tables import from_folder, from_table
 from ..training.folder import read_config
@@ -88,6 +89,10 @@ def open_benchmark(name: str, root, known_noise, class_terms) -> Data:
 
 def open_path(path: Path, root, label, attribute, split, columns: dict) -> Data:
     "Data from a file of arrays, a folder of pictures, or a table."
+    if path.suffix == ".tar" or (path.is_dir() and any(path.glob("*.tar"))):
+        unlabelled = columns.pop("unlabelled", None)
+        refuse_unused(path.name, root=root, **columns)
+        return from_shards(path, label, attribute, split=split or "split", unlabelled=unlabelled)
     if is_stored_table(path):
         refuse_unused(path.name, root=root, **{name: columns.get(name) for name in ("metadata",)})
         return from_parquet(path, label, attribute, split=split or "split", **with_kinds(columns))

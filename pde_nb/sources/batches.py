@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['WINDOW', 'GPU_SHARE', 'IMAGENET', 'AUGMENTATIONS', 'batches', 'Source', 'announce', 'settings_digest', 'check_rows',
-           'check_device', 'DeviceArray', 'check_finite', 'PixelSource']
+           'check_device', 'DeviceArray', 'check_finite', 'PixelReader', 'PixelSource']
 
 # %% ../../nbs/05_sources/07_batches.ipynb #ab829062
 import hashlib
@@ -272,12 +272,27 @@ def _check_augment(augment):
     return tuple(a for a in AUGMENTATIONS if a in augment)
 
 # %% ../../nbs/05_sources/07_batches.ipynb #32c549f3
+class PixelReader:
+    "Pictures that are made when they are asked for: something that `PixelSource` takes in place of an array."
+
+    shape: tuple[int, ...]  # (n, C, H, W)
+    dtype: np.dtype  # uint8
+    ndim = 4
+
+    def __len__(self):
+        return self.shape[0]
+
+    def take(self, rows: Int[np.ndarray, " b"]) -> Tensor:
+        "Some pictures (b, C, H, W)."
+        raise NotImplementedError
+
+
 class PixelSource(Source):
-    "Pictures from one array (n, C, H, W), 8-bit or float32."
+    "Pictures from one array (n, C, H, W), 8-bit or float32, or from a `PixelReader`."
 
     def __init__(
         self,
-        x: np.ndarray,  # (n, C, H, W) uint8 or float32; may be memory-mapped
+        x: np.ndarray | PixelReader,  # (n, C, H, W) uint8 or float32; may be memory-mapped
         *,
         device="cpu",
         normalise="imagenet",  # 'imagenet', None, or (mean, standard deviation) per channel in [0, 1]
@@ -304,7 +319,8 @@ class PixelSource(Source):
         self._scale, self._offset = self._per_channel(1 / (full * std)), self._per_channel(-mean / std)
         check = getattr(x, "check", None)
         self.notes = check.notes if check else []  # grows while pictures are used for the first time
-        self.examples = DeviceArray(x, self.device)
+        self.examples = x if isinstance(x, PixelReader) else DeviceArray(x, self.device)
+        self.pixel_type = str(x.dtype)
 
     def _per_channel(self, values):
         return torch.tensor(values, dtype=torch.float32, device=self.device)[None, :, None, None]

@@ -541,7 +541,7 @@ def _some_names(names, which) -> str:
 
 def _check_pictures_once(inputs, split, remarks):
     "Note when the same picture is in more than one split."
-    if inputs.kind != "pictures":
+    if not isinstance(inputs, Pictures):
         return
     _, first, same = np.unique(inputs.files.astype(str), return_index=True, return_inverse=True)
     other = (split != split[first][same]) & (split >= 0)
@@ -612,7 +612,7 @@ def from_arrays(
 
 def far_notes(inputs: Arrays) -> list[str]:
     "What to know of features with values absurdly far from all others."
-    if inputs.kind != "features":
+    if inputs.kind != "features" or not isinstance(inputs, Arrays):  # in a file they are not looked for
         return []
     notes = []
     for column, rows in far_columns(inputs.x).items():

@@ -126,7 +126,7 @@ def learn_preparation(data: Data, source: Source, centre) -> Preparation:
     if inputs.kind == "texts":
         return Preparation(**about, tokens=token_code(inputs, source), tokenizer=source.tokenizer)
     mean, std = source.moments
-    dtype = str(source.examples.tensor.dtype).removeprefix("torch.")
+    dtype = source.pixel_type
     if inputs.kind == "pixels":
         return Preparation(**about, pixels=PixelCode(mean, std, dtype))
     pixels = PixelCode(mean, std, dtype, source.shape[1], centre)
