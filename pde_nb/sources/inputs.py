@@ -31,7 +31,7 @@ from pde_nb.sources.encoding import (
 )
 from .picture_cache import CACHE_VERSION
 from .shards import ShardArrays, StoredPictures
-from .stored import MappedArrays, Window, array_blocks, kept, read_at_random, read_rows
+from .stored import PART, MappedArrays, Window, array_blocks, kept, read_at_random, read_rows
 
 # %% ../../nbs/05_sources/08_inputs.ipynb #6f9a51c4
 from jaxtyping import Float, Int
@@ -121,7 +121,7 @@ class StoredSource(Source):
         self,
         n: int,  # rows
         outputs,  # names of the numbers of a row, or how many there are
-        fetch: Callable[[Int[np.ndarray, " k"]], np.ndarray],  # rows that ascend → (k, d) float32
+        fetch: Callable,  # (k,) rows that ascend, and (k, d) float32 to fill with them
         *,
         kind: str,  # 'features' or 'table'
         device="cpu",
@@ -135,7 +135,7 @@ class StoredSource(Source):
         self.n, self.in_order = n, in_order
         self.standard, self.codes = about.get("standard"), tuple(about.get("codes", ()))
         self.notes = tuple(about.get("notes", ()))
-        self.window = Window(fetch, 4 * self.shape[0])
+        self.window = Window(fetch, self.shape[0])
 
     def __len__(self):
         return self.n
@@ -149,9 +149,6 @@ class StoredSource(Source):
         return torch.from_numpy(self.window.take(check_rows(rows, self.n))).to(self.device)
 
 # %% ../../nbs/05_sources/08_inputs.ipynb #in0000s2
-PART = 4096  # rows that are standardised together: in between they are float64
-
-
 def mapped_source(inputs: MappedArrays, split, *, device, normalise, digest: str) -> StoredSource:
     "A source of features that stay in their file. Raises `ValueError` for values that are not finite."
     x, train = inputs.x, _training_rows(split, len(inputs))
@@ -170,11 +167,10 @@ def mapped_source(inputs: MappedArrays, split, *, device, normalise, digest: str
         standard = None
     read_at_random(x)
 
-    def fetch(rows):
-        found = read_rows(x, rows).astype(np.float32, copy=False)
-        for at in range(0, len(found) if standard else 0, PART):
-            found[at : at + PART] = standard(found[at : at + PART])
-        return found
+    def fetch(rows, out):
+        read_rows(x, rows, out)
+        for at in range(0, len(out) if standard else 0, PART):
+            out[at : at + PART] = standard(out[at : at + PART])
 
     how = dict(kind="features", device=device, digest=settings, standard=standard)
     return StoredSource(len(x), x.shape[1], fetch, **how)
@@ -200,11 +196,9 @@ def vector_source(inputs: StoredVectors | ShardArrays, split, *, device, normali
     if normalise is None:
         standard = None
 
-    def fetch(rows):
-        out = np.empty((len(rows), inputs.width), np.float32)
+    def fetch(rows, out):
         for at, block in inputs.pieces(rows):
             out[at : at + len(block)] = block if standard is None else standard(block)
-        return out
 
     how = dict(kind="features", device=device, digest=settings, standard=standard, in_order=True)
     return StoredSource(len(inputs), inputs.width, fetch, **how)
@@ -223,12 +217,10 @@ def stored_table_source(inputs: StoredTable, split, *, device, normalise, digest
     codes = tuple(map(code_from_dict, kept(about, learn)["codes"]))
     names = [output for code in codes for output in code.outputs]
 
-    def fetch(rows):
-        out = np.empty((len(rows), len(names)), np.float32)
+    def fetch(rows, out):
         for at, found in inputs.pieces(rows):
             block = encode_stored(codes, found)
             out[at : at + len(block)] = block
-        return out
 
     return StoredSource(
         len(inputs), names, fetch, kind="table", device=device, digest=settings, codes=codes, in_order=True
