@@ -22,7 +22,7 @@ from ..sources.data import Data, from_arrays
 from ..sources.known import only_known
 from ..sources.published import READERS, relabel, with_class_terms
 from ..sources.shards import from_shards
-from ..sources.stored import open_npy
+from ..sources.stored import LARGE, open_npy
 from ..sources.tables import from_folder, from_table
 from ..training.folder import read_config
 from ..training.grouped import as_kept
@@ -230,7 +230,10 @@ def open_arrays(path: Path, label: str, attribute: list[str], split: str, unlabe
             raise ValueError(f"the array {split!r} is given as {role} and as split; it can be one of them.")
     attributes = {name: arrays[name] for name in attribute}
     parts = arrays[split] if split in arrays else None
-    about = dict(label=label, name=path.stem, unlabelled=unlabelled)
+    notes = ()
+    if path.suffix == ".npz" and path.stat().st_size > LARGE:
+        notes = (f"the arrays of an archive are read into memory; `pde data unpack {path}` lets x stay on the disk",)
+    about = dict(label=label, name=path.stem, unlabelled=unlabelled, notes=notes)
     x = arrays.arrays["x"] if path.is_dir() else arrays["x"]  # a file of a folder stays where it is
     return from_arrays(x, arrays[label], attributes, parts, **about)
 
