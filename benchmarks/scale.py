@@ -41,8 +41,9 @@ SIZES = dict(
 AT = dict(groups=dict(rows=1_000_000), classes=dict(rows=1_000_000), features=dict(rows=20_000))
 STEPS = 20
 BATCH = 128
-# bytes of a row: class 8, group 8, split 1, attribute 8, position among the training rows 8; of a training row
-# (7 of 10): its number, group, place in the plan of `start` and of the run, and three orders while it is drawn
+# bytes of a row: class 8, group 8, split 1, attribute 8, position among the training rows 8; of a training
+# row (7 of 10): its number, group, place in the plans of the spec and of the run, and three orders while it
+# is drawn
 PLANNED = 8 + 8 + 1 + 8 + 8 + 0.7 * 8 * (2 + 2 + 3)
 
 
@@ -59,7 +60,9 @@ class Meter:
     """What each part takes, and the most memory since the start."""
 
     def __init__(self):
-        self.parts, self.base, self.most = {}, anonymous(), 0
+        self.parts = {}
+        self.base = anonymous()
+        self.most = 0
         threading.Thread(target=self.watch, daemon=True).start()
 
     def watch(self):
@@ -76,6 +79,14 @@ class Meter:
         took = dict(cpu=time.process_time() - cpu, clock=time.perf_counter() - clock)
         before = self.parts.get(name, dict(cpu=0, clock=0))
         self.parts[name] = {key: round(before[key] + took[key], 4) for key in took}
+
+    def sums(self, **sums) -> dict:
+        """The parts, some of them with what comes before them."""
+        parts = dict(self.parts)
+        for name, of in sums.items():
+            took = {key: sum(self.parts[part][key] for part in of) for key in ("cpu", "clock")}
+            parts[name] = {key: round(seconds, 4) for key, seconds in took.items()}
+        return parts
 
 
 def make_files(folder: Path, size: dict):
@@ -103,16 +114,15 @@ def measure(folder: Path, size: dict) -> dict:
 
     from pde_nb.algorithm.expansion import Schedule, expansion_plan
     from pde_nb.sources.data import from_arrays
-    from pde_nb.training.fit import evaluate_run  # noqa: F401  imported before the clock runs
     from pde_nb.training.folder import Keeper, save_ledger, save_split
     from pde_nb.training.spec import build, decide
 
     torch.set_num_threads(1)
-    y, a, split = (np.load(folder / f"{name}.npy") for name in ("y", "a", "split"))
+    columns = [np.load(folder / f"{name}.npy") for name in ("y", "a", "split")]
     meter = Meter()
 
     def opened():
-        return from_arrays(str(folder / "x.npy"), y, a, split)
+        return from_arrays(str(folder / "x.npy"), *columns)
 
     def started(data, seed):
         spec = decide(data, "linear", "pde", seed=seed, device="cpu", batch_size=BATCH)
@@ -126,12 +136,7 @@ def measure(folder: Path, size: dict) -> dict:
     for seed in range(size["seeds"]):
         with meter.part("start"):
             run = started(data, seed)
-        with meter.part("steps"):
-            left = run.steps()
-            for rows in (left * STEPS)[:STEPS]:
-                run.train_step(rows, 2)
-        with meter.part("evaluate"):
-            run.end_epoch()
+        a_few_steps(run, meter)
         with Keeper(folder / f"run{seed}") as keeper:
             with meter.part("checkpoint"):
                 keeper.write(run)
@@ -141,14 +146,20 @@ def measure(folder: Path, size: dict) -> dict:
     with meter.part("files"):
         save_split(folder / "split.csv", data)
         save_ledger(folder / "ledger.csv", run)
-    whole = ("open", "start", "resume")
-    meter.parts["resume"] = {k: round(sum(meter.parts[p][k] for p in whole), 4) for k in ("cpu", "clock")}
-    meter.parts["start"] = {
-        k: round(meter.parts["open"][k] + meter.parts["start"][k], 4) for k in ("cpu", "clock")
-    }
     weights = sum(p.numel() for p in run.model.parameters())
     plan = dict(megabytes=round(PLANNED * size["rows"] / 1e6, 2), operations_of_a_step=6 * weights * BATCH)
-    return dict(size=size, parts=meter.parts, megabytes=meter.most, base=meter.base, planned=plan)
+    parts = meter.sums(start=("open", "start"), resume=("open", "start", "resume"))
+    return dict(size=size, parts=parts, megabytes=meter.most, base=meter.base, planned=plan)
+
+
+def a_few_steps(run, meter: Meter):
+    """Twenty steps, and the end of the epoch."""
+    with meter.part("steps"):
+        left = run.steps()
+        for rows in (left * STEPS)[:STEPS]:
+            run.train_step(rows, 2)
+    with meter.part("evaluate"):
+        run.end_epoch()
 
 
 # ---- all sizes ----------------------------------------------------------------------------------
@@ -177,7 +188,7 @@ def exponents(case: str, rows: list[dict]) -> dict:
 
 
 def exponent(sizes: list[int], values: list[float], least: float) -> float | None:
-    """The slope over the sizes whose value is above the smallest one's by `least`; None for fewer than two."""
+    """The slope over sizes whose value is above the smallest one's by `least`; None for fewer than two."""
     points = [(math.log(s), math.log(v - values[0])) for s, v in zip(sizes, values) if v - values[0] > least]
     if len(points) < 2:
         return None
