@@ -136,14 +136,28 @@ def _default_names(n_attributes):
 
 def _code(column, values, name):
     "Position of each entry of `column` among the sorted `values`."
-    at = np.minimum(np.searchsorted(values, column), len(values) - 1)
-    unknown = values[at] != column
+    if len(values) <= FEW_WORDS and column.dtype.kind == values.dtype.kind == "U":
+        at, unknown = _positions_of_words(column, values)
+    else:
+        at = np.minimum(np.searchsorted(values, column), len(values) - 1)
+        unknown = values[at] != column
     if unknown.any():
         raise ValueError(
             f"{name} has the value {column[unknown][0].item()!r}, which the reference groups do not know "
             f"(they know {values.tolist()}); build the reference from data that has every value."
         )
     return at
+
+
+FEW_WORDS = 16  # so many are compared with the column, each in turn: faster than a search, and no copy
+
+
+def _positions_of_words(column, values):
+    "The position of each text among a few, and which are none of them."
+    at = np.full(len(column), -1, np.int64)
+    for k, value in enumerate(values):
+        at[column == value] = k
+    return at, at < 0
 
 
 def _combine(codes, shape):

@@ -18,6 +18,7 @@ from ..core.files import json_text, writable_folder, write_json
 from ..sources.examples import example_table
 from ..sources.published import NOISE, write_relabelled
 from ..sources.published_check import Examination, check_set_name, examination_text, examine
+from ..sources.stored import unpack_npz
 from ..sources.published_fetch import Part, Unavailable, fetch, layout_of, where
 
 # %% ../../nbs/12_cli/06_data.ipynb #4bb9b8a5
@@ -95,12 +96,25 @@ def _example(args) -> int:
     return 0
 
 
-_COMMANDS = {"where": _where, "check": _check, "fetch": _fetch, "example": _example}
+def _unpack(args) -> int:
+    "`pde data unpack`; the exit status."
+    path = Path(args.name)
+    if not path.is_file():
+        raise ValueError(f"there is no file {args.name!r}; name the .npz file to unpack.")
+    folder = Path(args.root, path.stem)
+    written = unpack_npz(path, folder)
+    sizes = ", ".join(f"{file.name} {file.stat().st_size / 1e6:,.1f} MB" for file in written)
+    line = command_line("train", "--data", folder, "--label", "y", "--attribute", "a")
+    print(f"{folder}: {sizes}\nx.npy stays on the disk when it is trained on, as in:\n    {line}")
+    return Exit.DONE
+
+
+_COMMANDS = {"unpack": _unpack, "where": _where, "check": _check, "fetch": _fetch, "example": _example}
 
 # %% ../../nbs/12_cli/06_data.ipynb #35462c1a
 def _data(args) -> int:
     "What was asked for; the exit status."
-    if args.what != "example":
+    if args.what not in ("example", "unpack"):
         check_set_name(args.name)
     _refuse_unused(args)
     try:

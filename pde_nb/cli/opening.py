@@ -16,10 +16,13 @@ from pathlib import Path
 import numpy as np
 
 from ..core.arguments import did_you_mean
+from ..sources.columnar import from_parquet, is_stored_table
 from ..sources.columns import KINDS
 from ..sources.data import Data, from_arrays
 from ..sources.known import only_known
 from ..sources.published import READERS, relabel, with_class_terms
+from ..sources.shards import from_shards
+from ..sources.stored import LARGE, open_npy
 from ..sources.tables import from_folder, from_table
 from ..training.folder import read_config
 from ..training.grouped import as_kept
@@ -86,7 +89,14 @@ def open_benchmark(name: str, root, known_noise, class_terms) -> Data:
 
 def open_path(path: Path, root, label, attribute, split, columns: dict) -> Data:
     "Data from a file of arrays, a folder of pictures, or a table."
-    if path.suffix == ".npz":
+    if path.suffix == ".tar" or (path.is_dir() and any(path.glob("*.tar"))):
+        unlabelled = columns.pop("unlabelled", None)
+        refuse_unused(path.name, root=root, **columns)
+        return from_shards(path, label, attribute, split=split or "split", unlabelled=unlabelled)
+    if is_stored_table(path):
+        refuse_unused(path.name, root=root, **{name: columns.get(name) for name in ("metadata",)})
+        return from_parquet(path, label, attribute, split=split or "split", **with_kinds(columns))
+    if path.suffix == ".npz" or (path.is_dir() and (path / "x.npy").exists()):
         unlabelled = columns.pop("unlabelled", None)
         refuse_unused(path.name, root=root, **columns)
         return open_arrays(path, label, attribute, split or "split", unlabelled)
@@ -150,10 +160,14 @@ def parse_kinds(
 
 # %% ../../nbs/12_cli/02_opening.ipynb #bc65613e
 class ArrayFile:
-    "The arrays of an .npz file by name. Raises `ValueError` for one that cannot be read."
+    "The arrays of an .npz file by name, or those of a folder. Raises `ValueError` where they cannot be read."
 
     def __init__(self, path):
         self.path = Path(path)
+        if self.path.is_dir():
+            self.arrays = {file.stem: file for file in sorted(self.path.glob("*.npy"))}
+            self.files = list(self.arrays)
+            return
         try:
             self.arrays = np.load(path, allow_pickle=False)
         except DAMAGE as e:
@@ -164,6 +178,8 @@ class ArrayFile:
         return name in self.files
 
     def __getitem__(self, name) -> np.ndarray:
+        if self.path.is_dir():
+            return np.array(open_npy(self.arrays[name]))
         try:
             return self.arrays[name]
         except DAMAGE as e:
@@ -204,7 +220,9 @@ def read_arrays(path, *names: str) -> ArrayFile:
 
 
 def open_arrays(path: Path, label: str, attribute: list[str], split: str, unlabelled=None) -> Data:
-    "Data from an .npz file whose inputs are called x. Raises `ValueError` as `read_arrays` does."
+    """Data from an .npz file whose inputs are called x, or from a folder with x.npy and the other arrays.
+
+    Raises `ValueError` as `read_arrays` does."""
     attribute = attribute or ()
     arrays = read_arrays(path, "x", label, *attribute)
     for role, names in dict(label=[label], attribute=attribute).items():
@@ -212,8 +230,12 @@ def open_arrays(path: Path, label: str, attribute: list[str], split: str, unlabe
             raise ValueError(f"the array {split!r} is given as {role} and as split; it can be one of them.")
     attributes = {name: arrays[name] for name in attribute}
     parts = arrays[split] if split in arrays else None
-    about = dict(label=label, name=path.stem, unlabelled=unlabelled)
-    return from_arrays(arrays["x"], arrays[label], attributes, parts, **about)
+    notes = ()
+    if path.suffix == ".npz" and path.stat().st_size > LARGE:
+        notes = (f"the arrays of an archive are read into memory; `pde data unpack {path}` lets x stay on the disk",)
+    about = dict(label=label, name=path.stem, unlabelled=unlabelled, notes=notes)
+    x = arrays.arrays["x"] if path.is_dir() else arrays["x"]  # a file of a folder stays where it is
+    return from_arrays(x, arrays[label], attributes, parts, **about)
 
 # %% ../../nbs/12_cli/02_opening.ipynb #5f2875ec
 def open_asked(args: argparse.Namespace) -> Data:

@@ -323,7 +323,7 @@ def data_parser() -> CommandParser:
     "The options of `pde data`."
     parser = CommandParser(
         "data",
-        usage="{example,where,check,fetch} NAME [options]",
+        usage="{example,where,check,fetch,unpack} NAME [options]",
         description="An example to begin with, and the published data sets: where they are, what is wrong "
         "with them, how to get them. And sheets for labelling by hand: which rows to label, and the table "
         "with its new labels.",
@@ -332,11 +332,13 @@ def data_parser() -> CommandParser:
     what = parser.section("what")
     words = (
         "example: write a made-up table; where: the layout, the mirrors and the steps by hand; check: what "
-        "is there and what is wrong; fetch: download, check, put in place; sample, fill: see below"
+        "is there and what is wrong; fetch: download, check, put in place; unpack: an .npz file as a folder "
+        "of .npy files, which need no memory; sample, fill: see below"
     )
-    what.add("what", choices=("example", "where", "check", "fetch", *LABELLING), metavar="WHAT", help=words)
+    known = ("example", "where", "check", "fetch", "unpack", *LABELLING)
+    what.add("what", choices=known, metavar="WHAT", help=words)
     names = keys_of("sources.published_fetch", "LAYOUTS")
-    what.add("name", metavar="NAME", help=f"{', '.join(names)}; of the example, loans")
+    what.add("name", metavar="NAME", help=f"{', '.join(names)}; of the example, loans; to unpack, a file")
     root = "folder that holds the set's own folder; default here"
     what.add("--root", default=".", metavar="DIR", help=root)
     check_options(parser.section("check"))

@@ -56,7 +56,7 @@ def data_options(
 
 
 DATA = (
-    ".csv, .tsv, .parquet or .npz file; folder of pictures with metadata.csv; or a benchmark: "
+    ".csv, .tsv, .parquet, .npz or .tar file; folder of pictures, .npy, .parquet or .tar; or a benchmark: "
     + ", ".join(keys_of("sources.published", "READERS"))
 )
 

@@ -19,7 +19,7 @@ from torch import nn
 
 from .rows import NewRows, new_rows
 from .temperature import Temperature
-from ..sources.batches import Source, check_device
+from ..sources.batches import Source, announce, check_device
 from ..sources.inputs import ArraySource
 from ..sources.preparation import Preparation, prepared
 
@@ -35,6 +35,7 @@ def source_logits(
     "The outputs of a network in evaluation mode, as float64; the mode of the network is left as it was."
     was_training = model.training
     model.eval()
+    announce(source, rows)
     whole = hasattr(source, "span") and len(rows) == len(source) and (np.diff(rows) == 1).all()
     parts = []
     try:

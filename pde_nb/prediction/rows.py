@@ -316,7 +316,7 @@ def listed_pictures(names: list[str], root, size: int, skip: int) -> Iterator[Ne
 
 # %% ../../nbs/07_prediction/02_rows.ipynb #nr000018
 def array_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iterator[NewRows]:
-    "Rows of an array, of a tensor, or of an .npy or .npz file, there the array 'x'."
+    "Rows of an array, of a tensor, of an .npy or .npz file, there the array 'x', or of a folder with x.npy."
     if keep:
         raise ValueError(f"keep={keep}: arrays have no columns to keep; leave it out.")
     if isinstance(rows, (str, Path)):
@@ -333,6 +333,8 @@ def array_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iterat
 
 def array_in(path: Path):
     "The array in a file. Raises `ValueError` for one that cannot be read or has no x."
+    if path.is_dir():
+        path = path / "x.npy"
     if path.suffix not in (".npy", ".npz"):
         raise ValueError(f"{str(path)!r} ends in {path.suffix!r}; rows of numbers are in .npy or .npz files.")
     try:

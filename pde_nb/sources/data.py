@@ -196,8 +196,10 @@ MOST_FRACTIONS = 20  # so many different values with fractions may still be cate
 def _attribute_column(values, name, unlabelled=None):
     "A checked attribute: like `_categories`, but a cell may be blank."
     blank = blank_cells(values, unlabelled)
-    words = np.asarray(values)[~blank] if blank.ndim == 1 else np.zeros(0)
-    if words.dtype.kind in "OU" and UNLABELLED in set(words.tolist()):
+    words = np.asarray(values)
+    if words.dtype == object and blank.shape == words.shape:
+        words = words[~blank]
+    if blank.ndim == 1 and words.dtype.kind in "OU" and (words == UNLABELLED).any():
         raise ValueError(
             f"{name} has the value {UNLABELLED!r}, which stands for a blank here; say so with "
             f"unlabelled={UNLABELLED!r} (--unlabelled), or rename the value."
@@ -282,8 +284,13 @@ def _attributes(attributes, given: DataOptions):
     return columns
 
 
+SEEN = 1000  # rows among which most columns have a value twice
+
+
 def _check_repeats(name, column):
     "Refuse an attribute that numbers the examples: each would be a group of its own."
+    if len(np.unique(known_part(column[:SEEN]))) < len(column[:SEEN]):
+        return
     column = known_part(column)
     if len(column) > MOST_FRACTIONS and len(np.unique(column)) == len(column):
         raise ValueError(
@@ -309,10 +316,17 @@ def _training_groups(codes, class_values, attributes, given: DataOptions, remark
     coding = Groups(np.zeros(0, np.int64), variables, (np.arange(len(class_values)), *values))
     columns = [attributes[name] for name in names]
     labelled = ~np.any([blank_cells(column) for column in [codes, *columns]], axis=0)
-    of_labelled = [np.array(column[labelled].tolist()) for column in columns]
-    ids = make_groups(codes[labelled], *of_labelled, like=coding).ids  # refuses an unknown value
+    of_labelled = [_cells_of(column, labelled) for column in columns]
+    ids = make_groups(_cells_of(codes, labelled), *of_labelled, like=coding).ids  # refuses an unknown value
     whole = Groups(ids, variables, (class_values, *values))
     return whole if labelled.all() else partial_groups(whole, codes, columns)
+
+
+def _cells_of(column, which):
+    "Some cells of a column as a plain array; all of them without a copy where it is one."
+    if column.dtype == object:
+        return np.array(column[which].tolist())
+    return column if which.all() else column[which]
 
 
 def _training_attributes(train_by, attributes) -> list[str]:
@@ -527,7 +541,7 @@ def _some_names(names, which) -> str:
 
 def _check_pictures_once(inputs, split, remarks):
     "Note when the same picture is in more than one split."
-    if inputs.kind != "pictures":
+    if not isinstance(inputs, Pictures):
         return
     _, first, same = np.unique(inputs.files.astype(str), return_index=True, return_inverse=True)
     other = (split != split[first][same]) & (split >= 0)
@@ -598,7 +612,7 @@ def from_arrays(
 
 def far_notes(inputs: Arrays) -> list[str]:
     "What to know of features with values absurdly far from all others."
-    if inputs.kind != "features":
+    if inputs.kind != "features" or not isinstance(inputs, Arrays):  # in a file they are not looked for
         return []
     notes = []
     for column, rows in far_columns(inputs.x).items():

@@ -86,8 +86,11 @@ def _reason(path, error):
 
 def _reason_by_content(path):
     "Why a file is not a picture, from its first bytes."
-    with open(path, "rb") as f:
-        head = f.read(1024).lower()
+    if hasattr(path, "getvalue"):
+        head = path.getvalue()[:1024].lower()
+    else:
+        with open(path, "rb") as f:
+            head = f.read(1024).lower()
     if not head:
         return "the file is empty; fetch it again"
     if b"<html" in head or b"<!doctype html" in head:
@@ -99,15 +102,17 @@ def read_picture(
     path,  # of the picture file
     size: int,  # side of the square, in pixels
     centre: int | None = None,  # as in `decode`
+    file=None,  # with its bytes, where it is inside another file; `path` is then its name for messages
 ) -> tuple[UInt8[np.ndarray, "3 size size"], bool]:
     "The pixels of one picture, and whether the file has more than one frame. Raises as `decode` does."
     try:
-        with Image.open(path) as image:
+        with Image.open(path if file is None else file) as image:
             moving = getattr(image, "is_animated", False)
             image.load()
             return _fit(_rgb(image), size, centre), moving
     except Exception as error:
-        raise ValueError(f"{path}: {_reason(path, error)}.") from error  # a damaged file can raise anything
+        reason = _reason(path if file is None else file, error)
+        raise ValueError(f"{path}: {reason}.") from error  # a damaged file can raise anything
 
 
 def decode(

@@ -31,7 +31,15 @@ from .batches import PixelSource, Source
 from .blanks import known_values
 from .columns import HowRead
 from .data import Data
-from .encoding import ColumnCode, Standard
+from pde_nb.sources.encoding import (
+    ColumnCode,
+    Standard,
+    code_dict,
+    code_from_dict,
+    listed_as_tuples,
+    standard_dict,
+    standard_from_dict,
+)
 from .examples import Arrays, Columns, Pictures, Texts
 from .inputs import ArraySource, TokenSource
 from .picture_cache import decode_all
@@ -118,7 +126,7 @@ def learn_preparation(data: Data, source: Source, centre) -> Preparation:
     if inputs.kind == "texts":
         return Preparation(**about, tokens=token_code(inputs, source), tokenizer=source.tokenizer)
     mean, std = source.moments
-    dtype = str(source.examples.tensor.dtype).removeprefix("torch.")
+    dtype = source.pixel_type
     if inputs.kind == "pixels":
         return Preparation(**about, pixels=PixelCode(mean, std, dtype))
     pixels = PixelCode(mean, std, dtype, source.shape[1], centre)
@@ -248,43 +256,6 @@ def preparation_dict(preparation: Preparation) -> dict:
     plain["pixels"] = preparation.pixels and asdict(preparation.pixels)
     plain["tokens"] = preparation.tokens and asdict(preparation.tokens)
     return json.loads(json.dumps(plain))  # tuples as lists
-
-
-def standard_dict(standard: Standard | None) -> dict | None:
-    "What standardises, as plain values."
-    if standard is None:
-        return None
-    shrink = None if standard.shrink is None else standard.shrink.tolist()
-    return dict(mean=standard.mean.tolist(), std=standard.std.tolist(), shrink=shrink)
-
-
-def standard_from_dict(plain: dict | None) -> Standard | None:
-    if plain is None:
-        return None
-    shrink = plain.get("shrink")
-    arrays = np.array(plain["mean"], float), np.array(plain["std"], float)
-    return Standard(*arrays, None if shrink is None else np.array(shrink, float))
-
-
-def code_dict(code: ColumnCode) -> dict:
-    "The code of a column as plain values."
-    values = None if code.values is None else [str(value) for value in code.values]
-    about = dict(name=code.name, how=asdict(code.how), values=values, middle=code.middle)
-    return dict(about, standard=standard_dict(code.standard))
-
-
-def code_from_dict(plain: dict) -> ColumnCode:
-    how = HowRead(**listed_as_tuples(plain["how"]))
-    values = plain.get("values")
-    values = None if values is None else np.array(values, str)
-    return ColumnCode(
-        plain["name"], how, standard_from_dict(plain.get("standard")), values, plain.get("middle")
-    )
-
-
-def listed_as_tuples(plain: dict) -> dict:
-    "A dictionary with tuples in place of lists."
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in plain.items()}
 
 # %% ../../nbs/05_sources/15_preparation.ipynb #pp000016
 def tokenizer_text(tokenizer) -> str:

@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['STOP_FILE', 'LOOK_EVERY', 'ASKED', 'TIME_UP', 'ENDED_EARLY', 'GROUPS_FILE', 'PARTS', 'SEALED_FILES', 'RUN_FILES',
-           'LASTING', 'START_ANEW', 'REMEDY', 'hold', 'ask_to_stop', 'Keeper', 'flat', 'claim', 'can_go_on', 'reopen',
-           'write_record_of', 'read_record_of', 'run_file', 'add_file', 'check_files', 'guess_of_state', 'kept_guess',
-           'fingerprint', 'save_model', 'load_finished', 'save_split', 'save_ledger', 'unfinished', 'read_config',
-           'completion']
+           'LASTING', 'START_ANEW', 'REMEDY', 'LINES', 'hold', 'ask_to_stop', 'Keeper', 'flat', 'claim', 'can_go_on',
+           'reopen', 'write_record_of', 'read_record_of', 'run_file', 'add_file', 'check_files', 'guess_of_state',
+           'kept_guess', 'fingerprint', 'save_model', 'load_finished', 'save_split', 'save_ledger', 'line_ending',
+           'unfinished', 'read_config', 'completion']
 
 # %% ../../nbs/08_training/03_folder.ipynb #43328d64
 import warnings
@@ -322,6 +322,7 @@ def kept_guess(folder) -> KeptGuess | None:
 
 # %% ../../nbs/08_training/03_folder.ipynb #666d5b33
 import csv
+import io
 import hashlib
 
 from ..algorithm.groups import group_names
@@ -365,12 +366,21 @@ def load_finished(model: nn.Module, folder: Path, remedy: str = COPY_AGAIN):
     model.eval()
 
 # %% ../../nbs/08_training/03_folder.ipynb #2a9a8fc3
+LINES = 1 << 16  # of a file that are made together
+
+
 def save_split(path, data: Data):
     "The split of every row, as CSV."
-    names = np.array(["unused", *SPLITS])[data.split + 1]
-    lines = ["row,split", *(f"{row},{name}" for row, name in enumerate(names))]
-    text = "\n".join(lines) + "\n"
-    write_whole(path, lambda temporary: Path(temporary).write_text(text))
+    names = ["unused", *SPLITS]
+
+    def write(temporary):
+        with open(temporary, "w") as f:
+            f.write("row,split\n")
+            for at in range(0, len(data), LINES):
+                codes = data.split[at : at + LINES].tolist()
+                f.writelines(f"{row},{names[code + 1]}\n" for row, code in enumerate(codes, at))
+
+    write_whole(path, write)
 
 
 def save_ledger(path, run):
@@ -379,13 +389,26 @@ def save_ledger(path, run):
     if table is None:
         return
     names = [disarm(name) for name in group_names(run.method.groups)]
-    rows = [(run.train_rows[e.example], names[e.group], e.stage, e.epoch) for e in table]
+    rows = run.train_rows[table.example]
+    keys = (table.group * (table.stage.max() + 1) + table.stage) * (table.epoch.max() + 1) + table.epoch
+    _, first, kinds = np.unique(keys, return_index=True, return_inverse=True)
+    endings = [line_ending(names[e.group], e.stage, e.epoch) for e in table[first]]
 
     def write(temporary):
         with open(temporary, "w", newline="", encoding="utf-8") as f:
-            csv.writer(f).writerows([("row", "group", "stage", "epoch"), *rows])
+            csv.writer(f).writerow(("row", "group", "stage", "epoch"))
+            for at in range(0, len(rows), LINES):
+                some = slice(at, at + LINES)
+                f.writelines(f"{row}{endings[k]}" for row, k in zip(rows[some].tolist(), kinds[some].tolist()))
 
     write_whole(path, write)
+
+
+def line_ending(*cells) -> str:
+    "What follows the first cell of a line of CSV."
+    text = io.StringIO(newline="")
+    csv.writer(text).writerow(("", *cells))
+    return text.getvalue()
 
 # %% ../../nbs/08_training/03_folder.ipynb #b98e7102
 def unfinished(folder) -> bool:

@@ -12,13 +12,14 @@ import numpy as np
 import torch
 from torch import nn
 
-from ..sources.batches import Source
+from ..sources.batches import Source, announce
 
 # %% ../../nbs/08_training/04_outputs.ipynb #89f32c92
 @torch.no_grad()
 def outputs(model: nn.Module, source: Source, rows: np.ndarray, batch: int, autocast, forward) -> list:
     "What `forward` gives for each batch of the rows, with the model in evaluation mode; its mode stays."
     was_training, out = model.training, []
+    announce(source, rows)
     model.eval()
     try:
         for at in range(0, len(rows), batch):

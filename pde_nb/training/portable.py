@@ -26,7 +26,7 @@ from ..prediction.predictor import Predictor, probability_names, softmax, source
 from ..prediction.temperature import Temperature, fit_temperature
 from ..sources.data import SPLITS, Data
 from ..sources.preparation import FILES, Preparation, read_preparation, write_preparation
-from .folder import add_file, load_finished, read_config, read_record_of, run_file
+from .folder import LINES, add_file, load_finished, read_config, read_record_of, run_file
 from .run import Run
 
 # %% ../../nbs/08_training/11_portable.ipynb #po000007
@@ -112,7 +112,9 @@ def save_predictions(path, run: Run):
             writer = csv.writer(f)
             writer.writerow([disarm(name) for name in tables[0]])
             for table in tables:
-                writer.writerows(zip(*map(plain_cells, table.values())))
+                for at in range(0, len(table["row"]), LINES):
+                    some = (plain_cells(values[at : at + LINES]) for values in table.values())
+                    writer.writerows(zip(*some))
 
     if len(rows):
         write_whole(path, write)

@@ -9,6 +9,8 @@ __all__ = ['FirstStageRecord', 'Cost', 'Entered', 'RunRecord', 'run_cost', 'firs
 
 # %% ../../nbs/08_training/09_record.ipynb #b423711b
 import csv
+import operator
+from collections import Counter
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
@@ -276,17 +278,23 @@ def entered_of(run: Run) -> Entered | None:
     if table is None:
         return None
     names = group_names(run.method.groups)
-    return sum_entered([names[e.group] for e in table], table.stage, table.epoch)
+    keys = (table.group * (table.stage.max() + 1) + table.stage) * (table.epoch.max() + 1) + table.epoch
+    _, first, times = np.unique(keys, return_index=True, return_counts=True)
+    kinds = table[first]
+    return sum_entered([names[group] for group in kinds.group.tolist()], kinds.stage, kinds.epoch, times)
 
 
-def sum_entered(groups, stages, epochs) -> Entered:
-    "From one group, stage and epoch per example. Raises `ValueError` where there is none."
+def sum_entered(groups, stages, epochs, times) -> Entered:
+    "From group, stage and epoch of examples, and how many are alike. Raises `ValueError` where there is none."
     names, group_of = np.unique(np.asarray(groups, str), return_inverse=True)
     stages, epochs = np.asarray(stages), np.asarray(epochs)
     n = int(stages.max()) + 1
-    counts = np.bincount(stages * len(names) + group_of, minlength=n * len(names))
-    first_epochs = np.array([epochs[stages >= s].min() for s in range(n)])
-    return Entered(tuple(names.tolist()), first_epochs, counts.reshape(n, len(names)))
+    counts = np.zeros((n, len(names)), np.int64)
+    np.add.at(counts, (stages, group_of), times)
+    first_epochs = np.full(n, epochs.max())
+    np.minimum.at(first_epochs, stages, epochs)
+    first_epochs = np.minimum.accumulate(first_epochs[::-1])[::-1]  # of this stage and all later ones
+    return Entered(tuple(names.tolist()), first_epochs, counts)
 
 # %% ../../nbs/08_training/09_record.ipynb #23536036
 def counts_to_plain(counts: GroupCounts) -> dict:
@@ -365,9 +373,13 @@ def read_ledger(path: Path) -> Entered:
     "What entered when, summed over a ledger.csv. Raises `ValueError` when it is damaged."
     try:
         with open(path, newline="", encoding="utf-8") as f:
-            rows = [(rearm(row["group"]), int(row["stage"]), int(row["epoch"])) for row in csv.DictReader(f)]
+            lines = csv.reader(f)
+            head = next(lines, [])
+            cells = operator.itemgetter(*(head.index(name) for name in ("group", "stage", "epoch")))
+            kinds = Counter(cells(line) for line in lines if line)
+        rows = [(rearm(group), int(stage), int(epoch)) for group, stage, epoch in kinds]
         groups, stages, epochs = zip(*rows)
-        return sum_entered(groups, stages, epochs)
+        return sum_entered(groups, stages, epochs, list(kinds.values()))
     except (KeyError, TypeError, ValueError, IndexError) as e:
         raise ValueError(f"{str(path)!r} is damaged ({type(e).__name__}: {e}); {COPY_AGAIN}.") from None
 

@@ -191,7 +191,7 @@ def set_pace(self: Run, later: bool):
 from contextlib import nullcontext
 
 from ..methods.base import Batch, epoch_rng
-from ..sources.batches import batches
+from ..sources.batches import announce, batches
 
 # %% ../../nbs/08_training/05_run.ipynb #03fb0bf7
 class NotFinite(ArithmeticError):
@@ -201,7 +201,10 @@ class NotFinite(ArithmeticError):
 @patch
 def steps(self: Run) -> list[np.ndarray]:
     "The batches of the running epoch that are left, as rows of the data set."
-    return self.all_steps(self.epoch)[self.step :]
+    left = self.all_steps(self.epoch)[self.step :]
+    if left and getattr(self.source, "in_files", False):
+        announce(self.source, np.concatenate(left))
+    return left
 
 
 @patch
@@ -344,11 +347,16 @@ def validate(self: Run) -> Evaluation:
     whole = settings.evaluate == "full" or self.method.exact or self.method.keeps == "last"
     whole = whole or self.averages
 
-    def predicted(at):
-        return predict(self.model, self.source, self.val_rows[at], settings.eval_batch, self.autocast)
+    in_order = getattr(self.source, "in_order", False)
+    best = None if whole or in_order else self.best
+    how = settings.eval_batch, self.autocast
 
+    def predicted(at):
+        return predict(self.model, self.source, self.val_rows[at], *how)
+
+    if best is None and getattr(self.source, "in_files", False):  # all are asked for: in their order
+        predicted = predict(self.model, self.source, self.val_rows, *how).__getitem__
     labels = self.data.y[self.val_rows]
-    best = None if whole else self.best
     order = self.right, settings.eval_batch
     found = evaluate(predicted, labels, self.val_groups, best, *order, settings.ties)
     self.right = found.right
