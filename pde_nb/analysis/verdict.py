@@ -316,7 +316,7 @@ def showings_per_round(
     n_val: int,  # examples of the validation set
 ) -> float:
     "How often a round of PDE's warm-up, schedule auto, shows each row of the smallest group."
-    from pde_nb.methods.schedules import round_size
+    from pde_nb.algorithm.rounds import round_size
 
     counts = balanced_counts(groups.trusted_counts, small_group_cap(groups), "skip")
     warm = int(counts.sum())

@@ -106,8 +106,9 @@ def n_draws(self: PDE) -> int:
 # %% ../../nbs/07_methods/06_pde.ipynb #pd000006
 from ..algorithm.expansion import expansion_plan
 from ..algorithm.pacing import Pace
+from ..algorithm.rounds import geometric_plan
 from ..core.arguments import whole_number
-from .schedules import AutoPacing, FixedPacing, geometric_plan
+from .schedules import AutoPacing, FixedPacing
 
 # %% ../../nbs/07_methods/06_pde.ipynb #00af4380
 def auto_pacing(pde: PDE) -> AutoPacing:
