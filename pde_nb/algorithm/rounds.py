@@ -123,20 +123,22 @@ def order(self: Rounds, round_: int) -> Int[np.ndarray, " shown"]:
 
 
 @patch
-def whole_batches(self: Rounds) -> list[Int[np.ndarray, " batch"]]:
-    "The batches of the running round, of all ranks together."
-    return np.split(self.order(self.round), self.batch_size * np.arange(1, len(self)))
+def whole(self: Rounds) -> Iterator[Int[np.ndarray, " batch"]]:
+    """The batches of the running round, of all ranks together. After `load_state_dict`, from where that was.
+    Raises `RuntimeError` where the loop did not tell how the last round went."""
+    check_told(self)
+    batches = np.split(self.order(self.round), self.batch_size * np.arange(1, len(self)))[self.skip :]
+    self.skip = 0
+    for left, batch in zip(reversed(range(len(batches))), batches):
+        self.shown = left == 0  # now: many a trainer never asks for what comes after the last batch
+        yield batch
 
 
 @patch
 def __iter__(self: Rounds) -> Iterator[list[int]]:
-    """The batches of the running round, of this rank: lists of positions. After `load_state_dict`, from
-    where that was. Raises `RuntimeError` where the loop did not tell how the last round went."""
-    check_told(self)
-    batches, self.skip = self.whole_batches()[self.skip :], 0
-    for batch in batches:
+    "The batches of the running round, of this rank: lists of positions. Raises as `whole` does."
+    for batch in self.whole():
         yield batch[self.rank :: self.ranks].tolist()
-    self.shown = True
 
 # %% ../../nbs/02_algorithm/06_rounds.ipynb #rd000016
 def check_told(rounds: Rounds):
@@ -240,25 +242,25 @@ def state_dict(self: Rounds) -> dict:
     "Where the schedule is, as plain values: whole rounds. It may be written as JSON."
     stages = [asdict(stage) for stage in self.stages]
     best = None if self.best is None else list(self.best)
-    return dict(self.identity(), round=self.round, stages=stages, best=best, shown=self.shown)
+    return dict(self.identity(), round=self.round, stages=stages, best=best)
 
 
 @patch
 def load_state_dict(
     self: Rounds,
     state: dict,
-    skip: int = 0,  # batches of the running round that were trained on; 0 where the trainer skips them itself
+    skip: int = 0,  # batches of its round that were trained on; 0 where the trainer skips them itself
 ):
     """Go on from a state. Raises `ValueError`, and changes nothing, for the state of other data or settings;
     `most` and the number of processes may have changed."""
     check_state(self, state)
-    at_most = 0 if state["shown"] else len(self)
-    if whole_number("skip", skip, 0) > at_most:
-        raise ValueError(f"skip={skip}: at most {at_most} batches of this round are left.")
+    if whole_number("skip", skip, 0) > len(self):
+        raise ValueError(f"skip={skip}: a round has {len(self)} batches.")
     self.round = state["round"]
     self.stages = [Stage(**stage) for stage in state["stages"]]
     self.best = None if state["best"] is None else tuple(state["best"])
-    self.shown, self.skip = state["shown"], skip
+    self.skip = skip
+    self.shown = skip == len(self)
 
 # %% ../../nbs/02_algorithm/06_rounds.ipynb #rd000026
 REMEDIES = {
