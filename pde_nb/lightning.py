@@ -7,6 +7,8 @@ __all__ = ['PDEDataModule', 'PDECallback']
 
 # %% ../nbs/08_deployment/42_lightning.ipynb #lt000004
 from contextlib import suppress
+from functools import partial
+from operator import mul
 
 import numpy as np
 import torch
@@ -397,7 +399,7 @@ def on_before_backward(self: PDECallback, trainer: Trainer, pl_module, loss: tor
     n = batches.size(trainer.fit_loop.epoch_loop.batch_idx)
     mine = len(range(batches.rank, n, batches.ranks))
     if mine * batches.ranks != n:
-        loss.register_hook((mine * batches.ranks / n).__mul__)
+        loss.register_hook(partial(mul, mine * batches.ranks / n))
 
 # %% ../nbs/08_deployment/42_lightning.ipynb #lt000030
 @patch
