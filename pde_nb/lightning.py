@@ -33,7 +33,7 @@ try:
 except ImportError:
     raise ImportError("pde_nb.lightning needs Lightning: pip install 'pde_nb[lightning]'.") from None
 
-from pde_nb.deployment.epochs import (
+from pde_nb.algorithm.epochs import (
     EpochBatches,
     PlanEpochs,
     RoundEpochs,
