@@ -8,15 +8,19 @@ __all__ = ['grouped_data', 'pde_train']
 # %% ../../nbs/12_cli/03_train.ipynb #73752df8
 import argparse
 import sys
+import warnings
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
+
+from tqdm.auto import tqdm
 
 from .opening import OPENED, open_asked, open_data, opened_with, say_columns
 from .shell import SCREEN, guarded, write_json_to
 from ..console.options import asked_inputs, asked_settings, asked_weights
 from ..console.program import parser_of
 from ..console.screen import command_line, say_next, show
-from ..core.arguments import number, whole_number
+from ..core.arguments import number, visible, whole_number
 from ..core.run_format import CONFIG
 from ..core.schema import read_checked
 from ..methods.pde import FIXED, SCHEDULE_FIELDS
@@ -25,6 +29,8 @@ from ..sources.data import Data
 from ..training.fit import Fit, fit_spec, validation_note
 from ..training.folder import ENDED_EARLY, REMEDY, TIME_UP, can_go_on, unfinished
 from ..training.grouped import network_of, with_groups
+from ..training.hooks import HookFailed
+from ..training.logs import logs_of
 from ..training.record import RunRecord, record_parts
 from ..training.run import Run
 from ..training.seeds import fit_seeds, seeds_table
@@ -132,6 +138,7 @@ def _train(args):
 
     if args.stop_now:
         return stop_asked(args, say)
+    logs_of(args.log, args.out or ".")  # what is missing is said before the work
     number("checkpoint_every", args.checkpoint_every, 0)
     if args.minutes is not None:
         number("minutes", args.minutes, 0, above=True)
@@ -148,8 +155,10 @@ def _train(args):
     args.run_folder = out
     keep = dict(out=out, restart=args.restart, checkpoint_every=args.checkpoint_every)
     keep |= dict(opened=opened_with(args, data), first=args.first, minutes=args.minutes)
+    keep |= dict(on_epoch=args.log)
     train_asked = train_one if args.seeds is None else train_seeds
-    figures = train_asked(args, spec, data, keep, say)
+    with failures_said("pde train"):
+        figures = train_asked(args, spec, data, keep, say)
     if args.json:
         write_json_to(figures, args.json)
 
@@ -186,6 +195,22 @@ def end_text(record: RunRecord, out: Path) -> str:
         return f"{how}, and has no checkpoint to go on from: --restart trains it anew"
     more = ", and so does a larger --minutes" if record.stopped == TIME_UP else ""
     return f"{how}; the command that began it goes on with the training if --resume is added{more}"
+
+
+@contextmanager
+def failures_said(command: str):
+    "Say at once what fails in a log, in a line of the standard error."
+    with warnings.catch_warnings():
+        usual = warnings.showwarning
+
+        def show_warning(message, category, *where, **more):
+            if issubclass(category, HookFailed):
+                tqdm.write(f"{command}: {visible(message)}", file=sys.stderr)
+            else:
+                usual(message, category, *where, **more)
+
+        warnings.showwarning = show_warning
+        yield
 
 
 def train_seeds(args, spec: RunSpec, data: Data, keep: dict, say) -> dict:

@@ -74,6 +74,7 @@ class Keeper:
         self.path = self.folder / "checkpoint.safetensors"
         self.written_at = self.looked_at = time.monotonic()
         self.asked = None  # the signal that asked the run to stop
+        self.heeded = False  # whether it has ended the run
 
     def __call__(self, run, force: bool = False):
         "Write a checkpoint if it is time, or if the run was asked to stop."
@@ -82,6 +83,7 @@ class Keeper:
             return
         self.write(run)
         if self.asked:
+            self.heeded = True
             name = signal.Signals(self.asked).name
             raise KeyboardInterrupt(f"asked to stop ({name}); the checkpoint is written")
 
@@ -114,6 +116,10 @@ class Keeper:
         for which, handler in self.handlers.items():
             signal.signal(which, handler)
         self.lock.release()
+        if self.asked and not self.heeded and error[0] is None:  # after the last step: for whatever follows
+            raise KeyboardInterrupt(
+                f"asked to stop ({signal.Signals(self.asked).name}); this run is finished"
+            )
 
     def _ask(self, which, frame):
         "Remember that the run was asked to stop; the second time it ends at once."
