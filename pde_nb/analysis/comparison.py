@@ -37,7 +37,7 @@ from ..sources.data import Data
 from ..training.fit import fit_spec
 from ..training.folder import REMEDY, hold
 from ..training.grouped import keep_groups, with_groups
-from ..training.logs import in_one_place, logs_of
+from ..training.logs import asked_logs, in_one_place
 from ..training.presets import DEFAULTS
 from ..training.record import RunRecord
 from ..training.spec import RunSpec, decide
@@ -348,7 +348,7 @@ def compare(
     process is writing to.
     """
     check_unseen(data)
-    logs_of(on_epoch, out)  # what cannot be used is said before the work
+    asked_logs(on_epoch, out)  # what cannot be used is said before the work
     methods = chosen_methods(methods)
     tried = tuple(tried or learning_rates(DEFAULTS[data.inputs.kind].lr, 2))
     folder = writable_folder(out)

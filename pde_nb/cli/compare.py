@@ -25,7 +25,7 @@ from ..report.comparison_page import comparison_page, write_comparison
 from ..report.markdown import markdown_page
 from ..report.sensitivity_page import write_sensitivity
 from ..sources.data import Data
-from ..training.logs import logs_of
+from ..training.logs import asked_logs
 from ..training.presets import DEFAULTS
 from ..training.settings import Settings
 
@@ -118,7 +118,7 @@ def check_log(args: argparse.Namespace):
             f"--log {' '.join(args.log)}: with --sensitivity the folder of each run goes when it is over, "
             "and its curve with it; leave --log out."
         )
-    logs_of(args.log, args.out or ".")
+    asked_logs(args.log, args.out or ".")
 
 
 def asked_runs(args: argparse.Namespace) -> dict:

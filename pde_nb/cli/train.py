@@ -30,7 +30,7 @@ from ..training.fit import Fit, fit_spec, validation_note
 from ..training.folder import ENDED_EARLY, REMEDY, TIME_UP, can_go_on, unfinished
 from ..training.grouped import network_of, with_groups
 from ..training.hooks import HookFailed
-from ..training.logs import logs_of
+from ..training.logs import asked_logs
 from ..training.record import RunRecord, record_parts
 from ..training.run import Run
 from ..training.seeds import fit_seeds, seeds_table
@@ -138,7 +138,7 @@ def _train(args):
 
     if args.stop_now:
         return stop_asked(args, say)
-    logs_of(args.log, args.out or ".")  # what is missing is said before the work
+    asked_logs(args.log, args.out or ".")  # what is missing is said before the work
     number("checkpoint_every", args.checkpoint_every, 0)
     if args.minutes is not None:
         number("minutes", args.minutes, 0, above=True)

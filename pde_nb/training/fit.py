@@ -122,7 +122,7 @@ def fit_spec(
     checkpoint_every = number("checkpoint_every", checkpoint_every, 0)
     if minutes is not None:
         minutes = number("minutes", minutes, 0, above=True)
-    logs_of(on_epoch, out)  # what cannot be used is said before the work
+    asked_logs(on_epoch, out)  # what cannot be used is said before the work
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         run = build(spec, data, bar)
@@ -243,7 +243,7 @@ from dataclasses import replace
 from .budget import check_minutes, first_share, take_up, timed
 from .folder import can_go_on, reopen
 from .hooks import Following
-from .logs import logs_of
+from .logs import asked_logs, logs_of
 
 # %% ../../nbs/08_training/12_fit.ipynb #fitend03
 def is_done(job: Job, folder: Path) -> bool:

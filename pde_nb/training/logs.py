@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['MARK', 'ENVIRONMENT', 'LOGS', 'CsvLog', 'write_lines', 'TensorboardLog', 'MlflowLog', 'WandbLog', 'logs_of',
-           'chosen_logs', 'in_one_place']
+           'asked_logs', 'chosen_logs', 'in_one_place']
 
 # %% ../../nbs/08_training/11_logs.ipynb #lg000004
 import csv
@@ -351,15 +351,8 @@ def logs_of(
     on_epoch,  # a name of `LOGS`, a function that takes a row, a `Log`; or several of them; None: nothing
     folder,  # of the run; None: in memory
 ) -> list[Log]:
-    """What is to be told of a run, and what was told of it before.
-
-    Raises `ValueError` for what is none of these and for a log without a folder, `ImportError` where a
-    package is missing."""
-    asked = chosen_logs(on_epoch)
-    for log in asked:
-        if folder is None and not isinstance(log, FunctionLog):
-            raise ValueError(f"the log {log.name!r} is kept with the run; give out=, a folder for it.")
-        log.check()
+    "What is to be told of a run, and what was told of it before. Raises as `asked_logs` does."
+    asked = asked_logs(on_epoch, folder)
     if folder is None or not (Path(folder) / NOTES_FILE).exists():
         return asked
     names = [log.name for log in asked]
@@ -368,6 +361,19 @@ def logs_of(
             log = LOGS[name]()
             if Listener(log).attempt("check"):  # else there was a warning
                 asked.append(log)
+    return asked
+
+
+def asked_logs(on_epoch, folder) -> list[Log]:
+    """What is to be told of a run.
+
+    Raises `ValueError` for what is no log and for a log without a folder, `ImportError` where a package is
+    missing."""
+    asked = chosen_logs(on_epoch)
+    for log in asked:
+        if folder is None and not isinstance(log, FunctionLog):
+            raise ValueError(f"the log {log.name!r} is kept with the run; give out=, a folder for it.")
+        log.check()
     return asked
 
 
