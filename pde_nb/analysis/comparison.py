@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['Contender', 'contend', 'check_unseen', 'RunFailed', 'contender_spec', 'run_folder', 'trial_run', 'learning_rates',
-           'combinations', 'within_budget', 'Comparison', 'compare', 'network_named', 'chosen_methods']
+           'combinations', 'within_budget', 'Comparison', 'compare', 'check_before', 'network_named', 'chosen_methods']
 
 # %% ../../nbs/09_analysis/11_comparison.ipynb #4148e97f
 from copy import deepcopy
@@ -37,6 +37,7 @@ from ..sources.data import Data
 from ..training.fit import fit_spec
 from ..training.folder import REMEDY, hold
 from ..training.grouped import keep_groups, with_groups
+from ..training.logs import asked_logs, in_one_place
 from ..training.presets import DEFAULTS
 from ..training.record import RunRecord
 from ..training.spec import RunSpec, decide
@@ -64,6 +65,7 @@ def contend(
     seeds,  # integers ≥ 0; settings are tried on the first
     out,  # folder; the result goes to out/NAME.json, the runs below out/NAME/
     say=print,
+    on_epoch=None,  # told of each epoch of each run, see `robust_fit`
     **common,  # for `decide`: model, weights, inputs, device, train_by, settings
 ) -> Result:
     """Tune one method on validation, run all seeds with the settings chosen, and write what they came to.
@@ -79,7 +81,7 @@ def contend(
     check_earlier(Path(out) / f"{name}.json", contender, contender_spec(contender, data, **common))
 
     def run(settings, seed):
-        record = trial_run(name, contender, data, settings, seed, Path(out), common)
+        record = trial_run(name, contender, data, settings, seed, Path(out), common, on_epoch)
         worst, seconds = record.figures("val").worst_group, record.cost.seconds
         titles = f"{visible(name):14} {visible(settings_name(settings)):14} seed {seed}"
         say(f"{titles}  worst group on validation {100 * worst:5.1f} %, {seconds:.3g} s")
@@ -122,12 +124,15 @@ def run_folder(out, name: str, settings: dict, seed: int) -> Path:
     return Path(out) / name / f"{settings_name(settings)}-seed{seed}"
 
 
-def trial_run(name, contender: Contender, data: Data, settings, seed: int, out: Path, common) -> RunRecord:
+def trial_run(
+    name, contender: Contender, data: Data, settings, seed: int, out: Path, common, on_epoch=None
+) -> RunRecord:
     "The run of one trial, in a folder of its own."
     spec = contender_spec(contender, data, settings=settings, seed=seed, **common)
     folder = run_folder(out, name, settings, seed)
     try:
-        return fit_spec(spec, data, out=folder, first_in=out / "first", bar=False).record
+        how = dict(first_in=out / "first", bar=False, on_epoch=in_one_place(on_epoch, out))
+        return fit_spec(spec, data, out=folder, **how).record
     except CannotRun:
         raise  # no failure: the method has nothing to work with on this data
     except ValueError as error:
@@ -334,6 +339,7 @@ def compare(
     *,
     schedule="auto",  # of methods that have one: 'auto', or 'fixed'
     groups: str = "auto",  # where they are from, see `with_groups`: the same ones for all methods
+    on_epoch=None,  # told of each epoch of each run, see `robust_fit`; `row.folder` says of which
     **common,  # for `decide`: model, weights, inputs, device, train_by, and settings
 ) -> Comparison:
     """Compare methods on one data set within one budget.
@@ -341,7 +347,7 @@ def compare(
     Raises `ValueError` when none can run, for a name that is not known, and for a folder that another
     process is writing to.
     """
-    check_unseen(data)
+    check_before(data, on_epoch, out)
     methods = chosen_methods(methods)
     tried = tuple(tried or learning_rates(DEFAULTS[data.inputs.kind].lr, 2))
     folder = writable_folder(out)
@@ -356,18 +362,23 @@ def compare(
             try:
                 contender = asked.contender(method)
                 specs[name] = contender_spec(contender, data, **common)
-                contend(name, contender, data, seeds, folder, say, **common)
+                contend(name, contender, data, seeds, folder, say, on_epoch, **common)
             except ValueError as error:
                 refused[name], reason = str(error), error
                 failed += [name] if isinstance(error, RunFailed) else []
                 say(visible(f"{name}: not run: {error}"))
     if len(refused) == len(methods):
-        raise ValueError(
-            "no method could run: " + "; ".join(f"{k}: {why}" for k, why in refused.items())
-        ) from reason
+        why = "; ".join(f"{name}: {said}" for name, said in refused.items())
+        raise ValueError(f"no method could run: {why}") from reason
     ran = sorted(name for name in methods if name not in refused)
     others, unasked = found_beside(folder, specs, asked)
     return Comparison(read_results(folder, ran), refused, folder, tuple(failed), others, unasked)
+
+
+def check_before(data: Data, on_epoch, out):
+    "Raises before any work what `check_unseen` and `asked_logs` raise."
+    check_unseen(data)
+    asked_logs(on_epoch, out)
 
 
 def network_named(common: dict) -> dict:

@@ -15,6 +15,7 @@ from ..analysis.grid import Grid, sensitivity, usual_grid
 from ..analysis.trials import settings_name
 from .opening import open_asked, say_columns
 from .shell import Exit, guarded
+from .train import failures_said
 from ..console.commands import compare_parser
 from ..console.options import asked_inputs, asked_settings, asked_weights
 from ..console.screen import command_line, say_next, show_markdown
@@ -24,6 +25,7 @@ from ..report.comparison_page import comparison_page, write_comparison
 from ..report.markdown import markdown_page
 from ..report.sensitivity_page import write_sensitivity
 from ..sources.data import Data
+from ..training.logs import asked_logs
 from ..training.presets import DEFAULTS
 from ..training.settings import Settings
 
@@ -74,18 +76,16 @@ def run_comparison(args: argparse.Namespace) -> Exit:
     The status is 1 where a run failed, or the folder holds runs of another specification: they are listed,
     and not shown."""
     fill_numbers(args)
+    check_log(args)
     data = open_asked(args)
     kind = "sensitivity" if args.sensitivity else "compare"
     args.run_folder = Path(args.out or f"runs/{kind}-{data.name}")
     print(data.describe(), "\n" + say_columns(data))
     if args.sensitivity:
         return run_grid(args, data)
-    comparison = compare(
-        data,
-        args.run_folder,
-        tried=tried_settings(args, data.inputs.kind),
-        **asked_runs(args),
-    )
+    tried = tried_settings(args, data.inputs.kind)
+    with failures_said("pde compare"):
+        comparison = compare(data, args.run_folder, tried=tried, on_epoch=args.log, **asked_runs(args))
     title, lead, blocks = comparison_page(comparison)
     files = write_comparison(comparison)
     show_markdown("\n" + markdown_page(title, blocks, lead))
@@ -109,6 +109,16 @@ def fill_numbers(args: argparse.Namespace):
     whole_number("seeds", args.seeds, 1)
     number("budget", args.budget, 0, above=True)
     whole_number("tries", args.tries, 1)
+
+
+def check_log(args: argparse.Namespace):
+    "Raises `ValueError` for a log with --sensitivity, `ImportError` where the package of one is missing."
+    if args.sensitivity and args.log:
+        raise ValueError(
+            f"--log {' '.join(args.log)}: with --sensitivity the folder of each run goes when it is over, "
+            "and its curve with it; leave --log out."
+        )
+    asked_logs(args.log, args.out or ".")
 
 
 def asked_runs(args: argparse.Namespace) -> dict:

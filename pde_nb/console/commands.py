@@ -100,7 +100,15 @@ def run_options(section: Section):
     add("--stop-now", action="store_true", help=end)
     every = "at most so often a checkpoint is written; default 30"
     add("--checkpoint-every", rare=True, type=float, default=30.0, metavar="SECONDS", help=every)
+    log_option(section)
     add("--json", metavar="FILE", help="write the test figures as JSON; - prints them")
+
+
+def log_option(section: Section):
+    "The option that says where the curve of a run goes while it trains."
+    words = keys_of("training.logs", "LOGS")
+    text = f"each epoch goes there at once: {', '.join(words)}, or several"
+    section.add("--log", nargs="+", choices=words, metavar="WHERE", help=text)
 
 # %% ../../nbs/11_console/05_commands.ipynb #94ba2b2e
 def eval_parser() -> CommandParser:
@@ -276,6 +284,7 @@ def comparison_options(section: Section):
     schedule = "of methods that have one: auto (default; validation decides), or fixed"
     add("--schedule", choices=("auto", "fixed"), default="auto", help=schedule)
     add("--out", metavar="DIR", help="folder of the comparison; default runs/compare-DATA")
+    log_option(section)
 
 # %% ../../nbs/11_console/05_commands.ipynb #c8bf4fc0
 def diagnose_parser() -> CommandParser:

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['MEANING', 'HELP', 'USUAL', 'SETTINGS', 'ALL', 'PYTHON', 'Exit', 'status_text', 'typed_name', 'LineParser',
-           'CommandParser', 'Section', 'ShowHelp', 'common_options', 'in_option_words']
+           'CommandParser', 'Section', 'ShowHelp', 'common_options', 'in_option_words', 'as_option']
 
 # %% ../../nbs/11_console/02_parser.ipynb #6a353e04
 import argparse
@@ -270,8 +270,17 @@ def in_option_words(text: str, names) -> str:
 
     def typed(match: re.Match) -> str:
         given = PYTHON.get(match["value"], match["value"]).strip("'()").replace(", ", ",")
+        given = re.sub(r"^(-?\d+)\.0$", r"\1", given)  # a whole number, read as one that need not be
         return f"--{match['name'].replace('_', '-')} {given}"
 
     start = rf"(?<![\w'\"=./-])(?:--)?(?P<name>{found})="
     text = re.sub(rf"{start}(?P<value>{value})", typed, text)
-    return re.sub(rf"{start}(?=[\s,;:.()]|$)", lambda match: "--" + match["name"].replace("_", "-"), text)
+    text = re.sub(rf"{start}(?=[\s,;:.()]|$)", as_option, text)
+    several = "|".join(re.escape(name) for name in names if "_" in name)  # no other word looks like these
+    bare = rf"(?<![\w'\"=./-])(?P<name>{several})(?=[\s,;:)]|\.?$|\.\s)"
+    return re.sub(bare, as_option, text) if several else text
+
+
+def as_option(match: re.Match) -> str:
+    "The name of a setting as it is typed."
+    return "--" + match["name"].replace("_", "-")

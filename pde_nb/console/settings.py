@@ -183,7 +183,8 @@ def by_kind(values: dict[str, str]) -> str:  # kind of data → what is typed
     for kind, value in values.items():
         kinds.setdefault(value or "none", []).append(kind)
     first, *others = sorted(kinds, key=lambda value: -len(kinds[value]))
-    return ", ".join([first, *(f"for {' and '.join(kinds[value])} {value}" for value in others)])
+    rest = [f"{' and '.join(kinds[value])} {value}" for value in others]
+    return ", for ".join([first, ", ".join(rest)] if rest else [first])
 
 # %% ../../nbs/11_console/03_settings.ipynb #743c5e5a
 REGISTRY = "methods.registry"

@@ -78,6 +78,7 @@ def robust_fit(
     began: Callable[[Run, dict], None] | None = None,  # called before training, with the run and its config
     first=None,  # of two stages: folder of a run that serves as the first; None: it is trained, in OUT/first
     first_in=None,  # folder in which runs that have the same first stage share it
+    on_epoch=None,  # told of each epoch: a function of an `EpochRow`, a name of `LOGS`, or several of them
     **changes,  # fields of `Settings`, of the method, of PDE's schedule: lr=1e-3, warmup_epochs=40, …
 ) -> Fit:
     """Train, select by worst-group accuracy on validation, evaluate the test set once.
@@ -92,7 +93,7 @@ def robust_fit(
     )
     spec = decide(data, model, method, **options, seed=seed, device=device, **changes)
     keep = dict(out=out, restart=restart, checkpoint_every=checkpoint_every, bar=bar, opened=opened)
-    keep |= dict(minutes=minutes, resume=resume)
+    keep |= dict(minutes=minutes, resume=resume, on_epoch=on_epoch)
     return fit_spec(spec, data, **keep, began=began, first=first, first_in=first_in)
 
 # %% ../../nbs/08_training/12_fit.ipynb #fit00006
@@ -115,11 +116,13 @@ def fit_spec(
     began: Callable[[Run, dict], None] | None = None,
     first=None,
     first_in=None,
+    on_epoch=None,
 ) -> Fit:
     "Train the run of a spec, select, evaluate the test set once. Raises `ValueError` as `robust_fit` does."
     checkpoint_every = number("checkpoint_every", checkpoint_every, 0)
     if minutes is not None:
         minutes = number("minutes", minutes, 0, above=True)
+    asked_logs(on_epoch, out)  # what cannot be used is said before the work
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         run = build(spec, data, bar)
@@ -134,6 +137,7 @@ def fit_spec(
     notes = run_notes(run, data, heard)
     keep = dict(checkpoint_every=checkpoint_every, restart=restart, bar=bar, opened=opened)
     job = Job(run, config, notes, **keep, stage=stage, given=data, minutes=minutes, resume=resume)
+    job = replace(job, on_epoch=on_epoch)
     return fit_in_memory(job) if out is None else fit_in_folder(job, Path(out))
 
 # %% ../../nbs/08_training/12_fit.ipynb #cd1f8db4
@@ -188,20 +192,23 @@ class Job:
     resume: bool = False  # whether a run that was ended early goes on
     stop_now: bool = False  # end with the best so far, without a step
     keeps: bool = True  # whether a run that is ended early keeps its checkpoint
+    on_epoch: object = None  # what is told of each epoch, see `logs_of`
 
 
 def fit_in_memory(job: Job) -> Fit:
     "Train, and write nothing."
     first = train_first(job, None) if job.stage else None
-    train(job.run, timed(job.run, job.minutes, None, job.bar, first and first.seconds), job.bar)
-    record = conclude_job(job, first)
+    clock = timed(job.run, job.minutes, None, job.bar, first and first.seconds)
+    with following(job, None) as logs:
+        train(job.run, logs.before(job.run, clock), job.bar)
+        record = logs.finish(conclude_job(job, first))
     return Fit(job.run.model, record, job.run, job.run)
 
-
+# %% ../../nbs/08_training/12_fit.ipynb #fitfold1
 def fit_in_folder(job: Job, folder: Path) -> Fit:
     "Go on from the checkpoint in a run folder, and write what the run came to; read that where it is done."
     run = job.run
-    with Keeper(folder, job.checkpoint_every) as keeper:
+    with Keeper(folder, job.checkpoint_every) as keeper, following(job, folder) as logs:
         claim(folder, dict(job.config, opened=job.opened), job.restart)
         if is_done(job, folder):
             check_files(folder)
@@ -209,14 +216,17 @@ def fit_in_folder(job: Job, folder: Path) -> Fit:
             load_learned(folder, run)
             if not can_go_on(folder):
                 keeper.path.unlink(missing_ok=True)  # a kill may have come between the record and this
-            return Fit(run.model, RunRecord.read(folder), None, run)
+            record = RunRecord.read(folder)
+            logs.settle(record)
+            return Fit(run.model, record, None, run)
         if can_go_on(folder):
             reopen(folder)
         save_groups(folder, job.given or run.data)
         first = train_first(job, folder) if job.stage else None
         take_up(run, keeper, job.minutes, job.stop_now)
-        train(run, timed(run, job.minutes, keeper, job.bar, first and first.seconds), job.bar)
-        record = conclude_job(job, first)
+        clock = timed(run, job.minutes, keeper, job.bar, first and first.seconds)
+        train(run, logs.before(run, clock), job.bar)
+        record = logs.finish(conclude_job(job, first))
         save_learned(folder, run)
         save_model(folder / "model.safetensors", run.model)
         save_ledger(folder / "ledger.csv", run)
@@ -232,6 +242,8 @@ from dataclasses import replace
 
 from .budget import check_minutes, first_share, take_up, timed
 from .folder import can_go_on, reopen
+from .hooks import Following
+from .logs import asked_logs, logs_of
 
 # %% ../../nbs/08_training/12_fit.ipynb #fitend03
 def is_done(job: Job, folder: Path) -> bool:
@@ -243,6 +255,14 @@ def is_done(job: Job, folder: Path) -> bool:
     had = RunRecord.read(folder).minutes
     more = job.minutes is not None and had is not None and job.minutes > had
     return not (job.resume or more)
+
+
+def following(job: Job, folder: Path | None) -> Following:
+    "What is told of a run; where it begins anew, what was told before is gone."
+    logs = Following(logs_of(job.on_epoch, folder), folder, job.config)
+    if job.restart and folder is not None:
+        logs.forget()
+    return logs
 
 
 def conclude_job(job: Job, first: FirstStageRecord | None) -> RunRecord:

@@ -44,6 +44,8 @@ import signal
 import threading
 import time
 
+from fastcore.basics import patch
+
 from ..core.arguments import number
 from ..core.files import sweep, writable_folder
 from .checkpoints import load_state, save_state
@@ -74,6 +76,7 @@ class Keeper:
         self.path = self.folder / "checkpoint.safetensors"
         self.written_at = self.looked_at = time.monotonic()
         self.asked = None  # the signal that asked the run to stop
+        self.heeded = False  # whether it has ended the run
 
     def __call__(self, run, force: bool = False):
         "Write a checkpoint if it is time, or if the run was asked to stop."
@@ -82,6 +85,7 @@ class Keeper:
             return
         self.write(run)
         if self.asked:
+            self.heeded = True
             name = signal.Signals(self.asked).name
             raise KeyboardInterrupt(f"asked to stop ({name}); the checkpoint is written")
 
@@ -114,14 +118,23 @@ class Keeper:
         for which, handler in self.handlers.items():
             signal.signal(which, handler)
         self.lock.release()
-
-    def _ask(self, which, frame):
-        "Remember that the run was asked to stop; the second time it ends at once."
-        if self.asked:
-            raise KeyboardInterrupt
-        self.asked = which
+        if self.asked and not self.heeded and error[0] is None:
+            pass_on(self.asked)
 
 # %% ../../nbs/08_training/03_folder.ipynb #28cb0e55
+@patch
+def _ask(self: Keeper, which, frame):
+    "Remember that the run was asked to stop; the second time it ends at once."
+    if self.asked:
+        raise KeyboardInterrupt
+    self.asked = which
+
+
+def pass_on(which: int):
+    "Interrupt whatever follows on a run that was asked to stop after its last step."
+    raise KeyboardInterrupt(f"asked to stop ({signal.Signals(which).name}); this run is finished")
+
+
 def tidy(folder: Path):
     "Remove what an earlier process has left half-written, and what it was asked."
     sweep(folder)

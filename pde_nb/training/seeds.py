@@ -18,6 +18,8 @@ from ..sources.data import Data
 from .fit import Fit, fit_spec
 from .folder import Keeper, claim
 from .grouped import save_groups
+from .hooks import Following
+from .logs import in_one_place, logs_of
 from .loop import train_together
 from .spec import RunSpec, build, built_config
 
@@ -30,6 +32,7 @@ def train_ahead(
     checkpoint_every: float = 30.0,
     opened: dict | None = None,
     bar: bool = True,
+    on_epoch=None,
 ) -> bool:
     """Train the runs of some specs in turns, each into its folder, up to its last checkpoint.
 
@@ -46,13 +49,17 @@ def train_ahead(
             if runs:
                 run.source = runs[0].source
             keeper = stack.enter_context(Keeper(folder, checkpoint_every))
-            claim(keeper.folder, dict(built_config(spec, run), opened=opened), restart)
+            config = built_config(spec, run)
+            logs = stack.enter_context(Following(logs_of(on_epoch, folder), folder, config))
+            if restart:
+                logs.forget()
+            claim(keeper.folder, dict(config, opened=opened), restart)
             if (keeper.folder / "record.json").exists():
                 continue
             save_groups(keeper.folder, data)
             keeper.load(run)
             runs.append(run)
-            keepers.append(keeper)
+            keepers.append(logs.before(run, keeper))
         train_together(runs, keepers)
     return True
 
@@ -71,6 +78,7 @@ def fit_seeds(
     first=None,
     first_in=None,
     minutes: float | None = None,  # that each run may take; then one at a time
+    on_epoch=None,
 ) -> list[Fit]:
     "Train one run for each seed. Raises what `fit_spec` raises, and `ValueError` where no seed is given."
     seeds = list(dict.fromkeys(whole_number("seeds", s, 0) for s in seeds))
@@ -81,6 +89,7 @@ def fit_seeds(
     with ExitStack() as stack:
         if out is None:
             out = stack.enter_context(tempfile.TemporaryDirectory())
+        keep |= dict(on_epoch=in_one_place(on_epoch, out))
         specs = [replace(spec, seed=seed) for seed in seeds]
         folders = [Path(out) / f"seed{seed}" for seed in seeds]
         if n > 1:
