@@ -178,7 +178,10 @@ def store_text(address: Address, error: BaseException) -> str:
 # %% ../../nbs/09_analysis/16_store.ipynb #store024
 def scrubbed(address: Address, text: str) -> str:
     "The first lines of a message on one line, without the password of the address."
-    found = re.search(r"(?<!/)//(?!/)[^:/@]*:(.*)@", address.text), re.search(r"password=([^&\s]*)", address.text)
+    found = (
+        re.search(r"(?<!/)//(?!/)[^:/@]*:(.*)@", address.text),
+        re.search(r"password=([^&\s]*)", address.text),
+    )
     for match in found:
         if match and match[1]:
             text = text.replace(match[1], "***")
