@@ -175,13 +175,18 @@ class Worker:
                 return board
             else:
                 if not said and board.busy:
-                    self.swept.say(f"waits for {board.busy} runs of other workers")
+                    self.swept.say(waiting_text(board.busy))
                     said = True
                 time.sleep(wait * (0.5 + random.random()))
                 wait = min(2 * wait, 5.0, self.swept.every)
 
 # %% ../../nbs/09_analysis/20_sweep.ipynb #swp00018
 from fastcore.basics import patch
+
+
+def waiting_text(n: int) -> str:
+    "What a worker says that finds nothing to do."
+    return f"waits for {n} run{'s' * (n > 1)} of other workers"
 
 
 @patch
