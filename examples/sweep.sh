@@ -17,5 +17,5 @@ for i in $(seq "$workers"); do
     worker "$@" >"runs/worker-$i.txt" 2>&1 &
 done
 wait
-# the report, which every worker prints at its end; else what went wrong
-sed -n '/^# /,$p' runs/worker-1.txt | grep . || tail -n 1 runs/worker-*.txt
+report=$(sed -n '/^# /,$p' runs/worker-1.txt) # every worker prints it at its end
+[ -n "$report" ] && printf '%s\n' "$report" || tail -n 1 runs/worker-*.txt

@@ -73,17 +73,14 @@ def check_study(desk: Desk, swept: Sweep):
         if differences := spec_differences(there, here):
             raise ValueError(
                 f"the study {swept.study!r} in {str(swept.address)!r} is of another comparison: "
-                f"{name}: {'; '.join(differences)}. {remedy_of(name)}"
+                f"{name}: {'; '.join(differences)}. {remedy_of(swept.study, name)}"
             )
 
 
-def remedy_of(fact: str) -> str:
-    "What to do where workers differ."
-    if fact == "versions":
-        return "Install the same versions for all workers, or begin another study: give study a new name."
-    return (
-        "Give the same data and options as the other workers, or begin another study: give study a new name."
-    )
+def remedy_of(study: str, fact: str = "") -> str:
+    "What to do where workers of a study differ in a fact."
+    same = "Install the same versions" if fact == "versions" else "Give the same data and options"
+    return f"{same} for all workers, or begin another study, as in study='{study}-2'."
 
 # %% ../../nbs/09_analysis/19_board.ipynb #swp00014
 @dataclass(eq=False)

@@ -226,7 +226,7 @@ def write_results(swept: Sweep, board: Board):
             if differences := spec_differences(record.config, swept.specs[name].config(), varies):
                 raise ValueError(
                     f"the study {swept.study!r} holds a run of another comparison: {name}: "
-                    f"{'; '.join(differences)}. {remedy_of('')}"
+                    f"{'; '.join(differences)}. {remedy_of(swept.study)}"
                 )
         result_of(records, tuple(tried), jobs[0].settings).write(swept.folder / f"{name}.json")
 
