@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['FirstStageRecord', 'Cost', 'Entered', 'RunRecord', 'run_cost', 'first_stage_text', 'record_parts', 'judged_in',
            'rung_text', 'two_kinds', 'shown_figures', 'split_heading', 'count_split', 'conclude', 'kept_of',
-           'counts_to_plain', 'counts_from_plain', 'save_record']
+           'counts_to_plain', 'counts_from_plain', 'save_record', 'record_from_dict', 'read_ledger']
 
 # %% ../../nbs/08_training/09_record.ipynb #b423711b
 import csv
