@@ -7,11 +7,15 @@ __all__ = ['pde_compare']
 
 # %% ../../nbs/12_cli/08_compare.ipynb #2b3f9c07
 import argparse
+import sys
 from dataclasses import fields
 from pathlib import Path
 
 from ..analysis.comparison import Comparison, combinations, compare, learning_rates
 from ..analysis.grid import Grid, sensitivity, usual_grid
+from ..analysis.search import Range, Search, usual_ranges
+from ..analysis.store import store_address, without_password
+from ..analysis.sweep import compare_shared
 from ..analysis.trials import settings_name
 from .opening import open_asked, say_columns
 from .shell import Exit, guarded
@@ -45,18 +49,24 @@ def tuned_settings(args: argparse.Namespace, fixed: dict) -> tuple[dict, ...]:
     "What --tune asks for. Raises `ValueError` for an unknown setting, and for one given twice."
     values = {}
     for text in args.tune:
-        name, equals, several = text.partition("=")
-        name = name.replace("-", "_")
-        if not equals or not several:
-            raise ValueError(f"--tune {text!r}: give a name and its values, as in lr=1e-3,1e-2.")
-        if name not in SETTINGS:
-            raise ValueError(
-                f"--tune {text!r}: there is no setting {name!r}; there are {', '.join(SETTINGS)}."
-            )
-        if name in values or name in fixed:
-            raise ValueError(f"--tune {text!r}: {name} is given twice.")
+        name, several = tuned_setting(text, {**values, **fixed})
+        if ":" in several:
+            raise ValueError(f"--tune {text!r}: a range is searched by a sampler; give --sampler tpe too.")
         values[name] = parse_value(several)
     return combinations(values)
+
+
+def tuned_setting(text: str, given: dict) -> tuple[str, str]:
+    "A setting and its values, as typed. Raises `ValueError` for one that is unknown, or given twice."
+    name, equals, several = text.partition("=")
+    name = name.replace("-", "_")
+    if not equals or not several:
+        raise ValueError(f"--tune {text!r}: give a name and its values, as in lr=1e-3,1e-2.")
+    if name not in SETTINGS:
+        raise ValueError(f"--tune {text!r}: there is no setting {name!r}; there are {', '.join(SETTINGS)}.")
+    if name in given:
+        raise ValueError(f"--tune {text!r}: {name} is given twice.")
+    return name, several
 
 # %% ../../nbs/12_cli/08_compare.ipynb #85fc9b07
 def best_run(comparison: Comparison) -> Path:
@@ -69,6 +79,79 @@ def pde_compare(argv=None):
     "Console command: compare methods on one data set."
     guarded(compare_parser(), run_comparison, argv)
 
+# %% ../../nbs/12_cli/08_compare.ipynb #cmpshare1
+def check_sharing(args: argparse.Namespace):
+    "Raises `ValueError` for options of workers or a search that do not go together; hides a password."
+    if args.storage:
+        hide_password(args.storage)
+        store_address(args.storage)
+    needs = dict(pruner="sampler", trials="sampler", study="storage", heartbeat="storage")
+    for name, other in needs.items():
+        given = getattr(args, name)
+        if given is not None and getattr(args, other) is None and not (other == "storage" and args.sampler):
+            raise ValueError(f"--{name} {given}: it does something with --{other} only; give that too.")
+    for name in ("storage", "sampler"):
+        if args.sensitivity and getattr(args, name):
+            raise ValueError(f"--{name}: the runs of --sensitivity are made by one process; leave it out.")
+
+
+def hide_password(storage: str):
+    "Take the password out of the command, which records and reports of errors keep."
+    sys.argv[:] = [word.replace(storage, without_password(storage)) for word in sys.argv]
+
+# %% ../../nbs/12_cli/08_compare.ipynb #cmpshare2
+def asked_search(args: argparse.Namespace, kind: str) -> Search | None:
+    "The search that was asked for. Raises `ValueError` for settings that are unknown, or given twice."
+    if args.sampler is None:
+        return None
+    fixed = asked_settings(args)
+    if args.tune is None:
+        if "lr" in fixed:
+            raise ValueError(f"--lr {fixed['lr']}: name with --tune what else is searched, or leave it out.")
+        ranges = usual_ranges(DEFAULTS[kind].lr)
+    else:
+        ranges = {}
+        for text in args.tune:
+            name, values = tuned_setting(text, {**ranges, **fixed})
+            ranges[name] = range_of(text, name, values)
+    return Search(ranges, args.trials or 10, args.sampler, args.pruner or "none")
+
+
+def range_of(text: str, name: str, values: str) -> Range | tuple:
+    "The values of a setting that is searched. Raises `ValueError` for a range that is none."
+    low, colon, high = values.partition(":")
+    if not colon:
+        several = parse_value(values)
+        return several if isinstance(several, tuple) else (several,)
+    ends = parse_value(low), parse_value(high)
+    if not all(isinstance(end, (int, float)) and not isinstance(end, bool) for end in ends):
+        raise ValueError(f"--tune {text!r}: a range has two numbers, as in lr=1e-4:1e-1.")
+    if str(Settings.__dataclass_fields__[name].type).startswith(("float", "<class 'float")):
+        ends = tuple(map(float, ends))
+    try:
+        return Range(*ends)
+    except ValueError as error:
+        raise ValueError(f"--tune {text!r}: {error}") from None
+
+# %% ../../nbs/12_cli/08_compare.ipynb #cmpshare3
+def made_comparison(args: argparse.Namespace, data: Data) -> Comparison:
+    "Make the runs that were asked for, alone or with other workers."
+    kind = data.inputs.kind
+    if args.storage is None and args.sampler is None:
+        tried = tried_settings(args, kind)
+        return compare(data, args.run_folder, tried=tried, on_epoch=args.log, **asked_runs(args))
+    search = asked_search(args, kind)
+    return compare_shared(
+        data,
+        args.run_folder,
+        args.storage or f"journal:{args.run_folder}/search.journal",
+        tried=None if search else tried_settings(args, kind),
+        search=search,
+        study=args.study,
+        heartbeat=30.0 if args.heartbeat is None else args.heartbeat,
+        **asked_runs(args),
+    )
+
 # %% ../../nbs/12_cli/08_compare.ipynb #52a9b492
 def run_comparison(args: argparse.Namespace) -> Exit:
     """Compare, print the page and write it; the exit status. Raises `ValueError` for what cannot be used.
@@ -77,20 +160,20 @@ def run_comparison(args: argparse.Namespace) -> Exit:
     and not shown."""
     fill_numbers(args)
     check_log(args)
+    check_sharing(args)
     data = open_asked(args)
     kind = "sensitivity" if args.sensitivity else "compare"
     args.run_folder = Path(args.out or f"runs/{kind}-{data.name}")
     print(data.describe(), "\n" + say_columns(data))
     if args.sensitivity:
         return run_grid(args, data)
-    tried = tried_settings(args, data.inputs.kind)
     with failures_said("pde compare"):
-        comparison = compare(data, args.run_folder, tried=tried, on_epoch=args.log, **asked_runs(args))
+        comparison = made_comparison(args, data)
     title, lead, blocks = comparison_page(comparison)
     files = write_comparison(comparison)
     show_markdown("\n" + markdown_page(title, blocks, lead))
     print("\nwritten: " + visible(", ".join(map(str, files))))
-    if comparison.results:
+    if comparison.results and best_run(comparison).exists():  # else another machine has it
         say_next(command_line("report", best_run(comparison), "--html"))
     return Exit.DONE if comparison.complete else Exit.JUDGED_BAD
 
@@ -102,6 +185,8 @@ def fill_numbers(args: argparse.Namespace):
             f"--tries {args.tries}: with --sensitivity all settings of the grid are run; name them with "
             "--tune, or leave --tries out."
         )
+    if args.sampler and args.tries is not None:
+        raise ValueError(f"--tries {args.tries}: it is of the grid; with --sampler give --trials.")
     if args.seeds is None:
         args.seeds = 1 if args.sensitivity else 5
     if args.tries is None:

@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['STOP_FILE', 'LOOK_EVERY', 'ASKED', 'TIME_UP', 'ENDED_EARLY', 'GROUPS_FILE', 'PARTS', 'SEALED_FILES', 'RUN_FILES',
-           'LASTING', 'START_ANEW', 'REMEDY', 'LINES', 'hold', 'ask_to_stop', 'Keeper', 'flat', 'claim', 'can_go_on',
-           'reopen', 'write_record_of', 'read_record_of', 'run_file', 'add_file', 'check_files', 'guess_of_state',
-           'kept_guess', 'fingerprint', 'save_model', 'load_finished', 'save_split', 'save_ledger', 'line_ending',
-           'unfinished', 'read_config', 'completion']
+           'LASTING', 'START_ANEW', 'REMEDY', 'LINES', 'InUse', 'hold', 'ask_to_stop', 'Keeper', 'flat', 'claim',
+           'can_go_on', 'reopen', 'write_record_of', 'read_record_of', 'run_file', 'add_file', 'check_files',
+           'guess_of_state', 'kept_guess', 'fingerprint', 'save_model', 'load_finished', 'save_split', 'save_ledger',
+           'line_ending', 'unfinished', 'read_config', 'completion']
 
 # %% ../../nbs/08_training/03_folder.ipynb #43328d64
 import warnings
@@ -18,19 +18,27 @@ import torch
 from filelock import FileLock, Timeout
 from torch import nn
 
+# %% ../../nbs/08_training/03_folder.ipynb #fdinuse1
+class InUse(ValueError):
+    "Another process writes to a folder."
+
+    def __init__(self, folder):
+        super().__init__(
+            f"another process is writing to {str(folder)!r}; wait for it, or name another folder."
+        )
+        self.folder = Path(folder)
+
 # %% ../../nbs/08_training/03_folder.ipynb #8af761a5
 def hold(folder) -> FileLock:
     """The lock of a folder, held until `release` or the end of the process.
 
-    Raises `ValueError` when another process holds it; warns where the file system has no locks.
+    Raises `InUse` when another process holds it; warns where the file system has no locks.
     """
     lock = FileLock(Path(folder) / ".lock")
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        raise ValueError(
-            f"another process is writing to {str(folder)!r}; wait for it, or name another folder."
-        ) from None
+        raise InUse(folder) from None
     except (NotImplementedError, OSError) as e:
         reason = getattr(e, "strerror", None) or "not supported"
         warnings.warn(
@@ -335,8 +343,8 @@ def kept_guess(folder) -> KeptGuess | None:
 
 # %% ../../nbs/08_training/03_folder.ipynb #666d5b33
 import csv
-import io
 import hashlib
+import io
 
 from ..algorithm.groups import group_names
 from ..core.files import write_whole
@@ -412,7 +420,8 @@ def save_ledger(path, run):
             csv.writer(f).writerow(("row", "group", "stage", "epoch"))
             for at in range(0, len(rows), LINES):
                 some = slice(at, at + LINES)
-                f.writelines(f"{row}{endings[k]}" for row, k in zip(rows[some].tolist(), kinds[some].tolist()))
+                lines = zip(rows[some].tolist(), kinds[some].tolist())
+                f.writelines(f"{row}{endings[k]}" for row, k in lines)
 
     write_whole(path, write)
 
