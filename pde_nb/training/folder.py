@@ -47,6 +47,7 @@ import time
 from ..core.arguments import number
 from ..core.files import sweep, writable_folder
 from .checkpoints import load_state, save_state
+from .ranks import ALONE, OneProcess
 
 # %% ../../nbs/08_training/03_folder.ipynb #fdstop01
 STOP_FILE = "stop-now"  # in a run folder: the run is to end with its best so far
@@ -68,9 +69,11 @@ class Keeper:
         self,
         folder,  # made if needed
         every: float = 30.0,  # seconds between checkpoints, ≥ 0
+        ranks: OneProcess = ALONE,  # the processes that train the run; the main one writes
     ):
         self.every = number("checkpoint_every", every, 0)
-        self.folder = writable_folder(folder)
+        self.ranks, self.lock = ranks, None
+        self.folder = Path(ranks.once(writable_folder, folder))
         self.path = self.folder / "checkpoint.safetensors"
         self.written_at = self.looked_at = time.monotonic()
         self.asked = None  # the signal that asked the run to stop
@@ -96,14 +99,24 @@ class Keeper:
 
     def load(self, run) -> bool:
         "Put the run where the checkpoint was taken; False when there is none."
-        if not self.path.exists():
+        state = self.ranks.once(self.read)
+        if state is None:
             return False
-        go_on(run, self.path)
+        go_on(run, self.path, state)
         return True
 
-    def __enter__(self):
+    def read(self) -> dict | None:
+        "The checkpoint; None when there is none."
+        return load_state(self.path, "checkpoint") if self.path.exists() else None
+
+    def open(self):
+        "Hold the folder, and remove what is half-written there."
         self.lock = hold(self.folder)
         tidy(self.folder)
+
+    def __enter__(self):
+        self.ranks.once(self.open)
+        self.heeded = self.ranks.heed(self)
         self.handlers = {}  # of the signals, as they were before
         if threading.current_thread() is threading.main_thread():
             for which in (signal.SIGINT, signal.SIGTERM):
@@ -113,7 +126,9 @@ class Keeper:
     def __exit__(self, *error):
         for which, handler in self.handlers.items():
             signal.signal(which, handler)
-        self.lock.release()
+        self.ranks.heed(self.heeded)
+        if self.lock:
+            self.lock.release()
 
     def _ask(self, which, frame):
         "Remember that the run was asked to stop; the second time it ends at once."
@@ -145,9 +160,8 @@ def earlier(checkpoint):
     return "there is no earlier checkpoint"
 
 
-def go_on(run, checkpoint):
+def go_on(run, checkpoint, state: dict):
     "Put the run where a checkpoint was taken. Raises `ValueError` with the file where it is of another run."
-    state = load_state(checkpoint, "checkpoint")
     try:
         run.load_state_dict(state)
     except ValueError as e:
