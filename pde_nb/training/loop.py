@@ -50,7 +50,7 @@ def train(
     Raises `ValueError` when no epoch was ever evaluated, and when a batch does not fit into the memory of
     the device.
     """
-    keep = run.ranks.agreed(keeper or keep_nothing)
+    keep = run.ranks.agreed(keeper or keep_nothing, run)
     with own_randomness(run), progress_bar(run, bar and run.ranks.main) as show:
         try:
             for _ in steps_of(run, keep, show):

@@ -4,8 +4,7 @@
 
 # %% auto #0
 __all__ = ['ALONE', 'BETWEEN', 'DRAWING', 'share_of', 'OneProcess', 'Ranks', 'seed_step', 'check_scores', 'laid_out_as', 'Ahead',
-           'error_of', 'attempted', 'portable', 'of_all', 'Agreed', 'find_ranks', 'launched', 'is_main', 'opened',
-           'check_one_process']
+           'error_of', 'attempted', 'portable', 'of_all', 'Agreed', 'find_ranks', 'opened']
 
 # %% ../../nbs/08_training/02_ranks.ipynb #rk000003
 import os
@@ -22,6 +21,7 @@ import torch.distributed as dist
 from fastcore.basics import patch
 from torch import Tensor, nn
 
+from ..core.launch import launched
 from .norms import join_norms, part_norms
 
 # %% ../../nbs/08_training/02_ranks.ipynb #rk000006
@@ -117,7 +117,7 @@ class OneProcess:
     def check_weights(self, networks: list[nn.Module]):
         "Raises `ValueError` where ranks have come to other weights or buffers."
 
-    def agreed(self, keep):
+    def agreed(self, keep, run):
         return keep  # a keeper whose decisions all ranks share
 
     def heed(self, listener):
@@ -422,8 +422,9 @@ BETWEEN = 0.25  # seconds between two talks of the ranks, about
 class Agreed:
     "The keeper of rank 0, whose decisions all ranks share."
 
-    def __init__(self, ranks: Ranks, keep):
+    def __init__(self, ranks: Ranks, keep, run):
         self.ranks, self.keep = ranks, keep
+        run.stopped = ranks.tell_all(run.stopped)
         self.talked_at, self.n_steps = time.monotonic(), None
         self.next = 0  # step of the optimiser
 
@@ -470,9 +471,9 @@ def steps_between(self: Agreed, run) -> int:
 
 
 @patch
-def agreed(self: Ranks, keep):
-    "A keeper whose decisions all ranks share; `keep` is that of rank 0."
-    return Agreed(self, keep)
+def agreed(self: Ranks, keep, run):
+    "A keeper of a run whose decisions all ranks share; `keep` is that of rank 0."
+    return Agreed(self, keep, run)
 
 
 @patch
@@ -487,7 +488,7 @@ DRAWING = (nn.modules.dropout._DropoutNd, nn.RReLU)  # layers that draw while tr
 
 @patch
 def join(self: Ranks, networks: list[nn.Module]) -> list[str]:
-    "Make networks those of several ranks; notes on what that changes. Raises `ValueError` as `norms_of` does."
+    "Make networks those of several ranks; notes on what that changes. Raises what `norms_of` raises."
     notes = [f"trained by {self.n} processes together, which share every batch"]
     n_norms = sum(join_norms(net, self) for net in networks)
     if n_norms:
@@ -524,8 +525,8 @@ def explained(self: Ranks, error: Exception) -> Exception:
     if not isinstance(error, RuntimeError) or not any(sign in str(error).lower() for sign in signs):
         return error
     return ConnectionError(
-        f"rank {self.rank} lost another process of the run ({str(error).splitlines()[0]}). What that one said "
-        "stands above, unless it was killed. Start all of them again: the run goes on from its last "
+        f"rank {self.rank} lost another process of the run ({str(error).splitlines()[0]}). What that one "
+        "said stands above, unless it was killed. Start all of them again: the run goes on from its last "
         "checkpoint (torchrun --max-restarts does so by itself)."
     )
 
@@ -542,19 +543,10 @@ def find_ranks(
     device = str(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     if device not in ("cpu", "cuda"):
         raise ValueError(
-            f"device={device!r}: each of {launched()} processes takes a device of its own; give 'cuda', 'cpu'."
+            f"device={device!r}: each of {launched()} processes takes a device of its own; "
+            "give 'cuda' or 'cpu'."
         )
     return opened(device)
-
-
-def launched() -> int:
-    "How many processes the launcher has started, on all machines."
-    return int(os.environ["WORLD_SIZE"]) if {"RANK", "WORLD_SIZE"} <= os.environ.keys() else 1
-
-
-def is_main() -> bool:
-    "Whether this is the process that speaks: rank 0, or the only one."
-    return launched() < 2 or os.environ["RANK"] == "0"
 
 
 @cache
@@ -569,12 +561,3 @@ def opened(device: str) -> Ranks:
         ) from None
     PartialState(cpu=device == "cpu")
     return Ranks(device)
-
-# %% ../../nbs/08_training/02_ranks.ipynb #rk000037
-def check_one_process(what: str):
-    "Raises `ValueError` where several processes were started for what one does."
-    if launched() > 1:
-        raise ValueError(
-            f"{what} works in one process, and {launched()} were started; only training is shared by "
-            "several. Start it without torchrun or accelerate launch."
-        )
