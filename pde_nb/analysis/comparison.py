@@ -29,6 +29,7 @@ from pde_nb.analysis.trials import (
 )
 from ..core.arguments import visible, whole_number
 from ..core.files import surroundings, sweep, writable_folder
+from ..core.launch import check_one_process
 from ..core.run_format import CONFIG
 from ..core.schema import read_checked
 from ..core.statistics import Summary
@@ -351,6 +352,7 @@ def compare(
     check_before(data, on_epoch, out)
     methods = chosen_methods(methods)
     tried = tuple(tried or learning_rates(DEFAULTS[data.inputs.kind].lr, 2))
+    check_one_process("a comparison")
     folder = writable_folder(out)
     data = with_groups(data, groups, **network_named(common), out=folder)
     asked = Asked(data, passes, schedule, tried, common)

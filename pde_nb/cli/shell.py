@@ -29,6 +29,7 @@ from ..console.parser import Exit, in_option_words
 from ..console.screen import command_line
 from ..core.arguments import visible
 from ..core.files import json_text, surroundings, writable_folder, write_whole
+from ..core.launch import check_one_process, is_main
 from ..core.network import NoNetwork
 
 # %% ../../nbs/12_cli/01_shell.ipynb #fail0002
@@ -354,6 +355,7 @@ def guarded(
     argv: list[str] | None = None,  # None: those of the command line
     files: tuple[str, ...] = OUTPUT_FILES,  # options that name a file to write
     folders: tuple[str, ...] = ("out",),  # options that name a folder to write to
+    shared: bool = False,  # whether several processes may share the command, of which the main one speaks
 ):
     "Run a command to its end: whatever fails becomes one line and a status of `Exit`."
     argv = sys.argv[1:] if argv is None else argv
@@ -361,11 +363,15 @@ def guarded(
     warnings.simplefilter("ignore", UserWarning)  # they stand in the report as notes
     try:
         check_empty(argv)
+        if not shared:
+            check_one_process(f"`{parser.prog}`")
         check_places(args, files, folders)
         with redirect_stdout(Printable(sys.stdout)):
             status = run(args)
             sys.stdout.flush()
     except BaseException as e:  # whatever it is
+        if not is_main() and getattr(e, "of_all", False):
+            sys.exit(Exit.INTERRUPTED if isinstance(e, KeyboardInterrupt) else Exit.BAD_INPUT)
         folder = getattr(args, "run_folder", None)
         left = interrupt_text(args, e)
         status = tell(parser.prog, e, args.debug, folder, left, option_names(args))

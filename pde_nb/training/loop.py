@@ -50,15 +50,15 @@ def train(
     Raises `ValueError` when no epoch was ever evaluated, and when a batch does not fit into the memory of
     the device.
     """
-    keep = keeper or keep_nothing
-    with own_randomness(run), progress_bar(run, bar) as show:
+    keep = run.ranks.agreed(keeper or keep_nothing, run)
+    with own_randomness(run), progress_bar(run, bar and run.ranks.main) as show:
         try:
             for _ in steps_of(run, keep, show):
                 pass
         except NotFinite as e:
             run.stopped = str(e)
         except RuntimeError as e:
-            raise device_error(run, e) from None
+            raise device_error(run, run.ranks.explained(e)) from None
         keep(run, force=True)
     return take_best(run)
 
@@ -165,7 +165,8 @@ def device_error(run: Run, error: Exception) -> Exception:
 def memory_remedy(run: Run, error: Exception) -> str:
     "What to say when a batch did not fit into the memory of the device: one that does."
     size = run.settings.batch_size
-    fits = largest_batch(lambda n: attempt_batch(run, n), size)
+    ranks = run.ranks
+    fits = largest_batch(lambda n: attempt_batch(run, n), ranks.largest(size)) * ranks.n
     remedy = "not even one example fits: take a smaller model or smaller pictures, or device='cpu'"
     if fits:
         remedy = f"a batch of {fits} fits: give batch_size={fits}, or bf16=True"
@@ -179,7 +180,7 @@ def attempt_batch(run: Run, size: int):
     "The work of a batch of some size, without a step; raises what the device raises."
     run.optimiser.zero_grad(set_to_none=True)
     rows = run.train_rows[:size]
-    with run.autocast():
+    with run.autocast(), run.ranks.each_alone():
         scores = sum(net(run.source.batch(rows)) for net in run.networks)
     cross_entropy(scores.float(), run.y[torch.as_tensor(rows, device=run.device)]).backward()
     run.optimiser.zero_grad(set_to_none=True)

@@ -18,6 +18,7 @@ from ..networks.average import Soup, copy_weights, soup_text
 from ..sources.batches import Source
 from ..sources.data import Data
 from .draws import SeveralDraws
+from .ranks import ALONE, OneProcess
 from .selection import chosen_rule, rule_notes
 from .settings import Settings, keep_memory
 
@@ -51,8 +52,10 @@ class Run(Progress, SeveralDraws):
         method: Method,
         settings: Settings | None = None,
         seed: int = 0,
+        ranks: OneProcess = ALONE,  # the processes that train it together
     ):
         super().__init__()
+        self.ranks = ranks
         self.model = model
         self.data = data
         self.source = source
@@ -136,6 +139,11 @@ def check_run(run):
             f"lr_decay={settings.lr_decay!r} would give each of the {run.method.n_draws} draws another "
             "learning rate; use lr_decay='none', or leave draws out."
         )
+    if settings.batch_size < run.ranks.n:
+        raise ValueError(
+            f"batch_size={settings.batch_size} cannot be shared by {run.ranks.n} processes, and it is that "
+            f"of all together; give at least {run.ranks.n}, or start fewer (torchrun --nproc_per_node)."
+        )
 
 # %% ../../nbs/08_training/05_run.ipynb #06376448
 from ..networks.device import FullBatch, Watch, has_bf16
@@ -153,6 +161,7 @@ def place_networks(self: Run):
             f"{len(self.networks)} networks are trained side by side: "
             "a pass over the data is one for each of them"
         )
+    self.notes += self.ranks.join(self.networks)
 
 
 @patch
@@ -178,7 +187,9 @@ def set_pace(self: Run, later: bool):
     how = "compile" if settings.compile else "plain"
     if settings.graph:
         how = "graph"
-    passes = [FullBatch(net, how, settings.batch_size, self.notes.append) for net in self.networks]
+    how = self.ranks.way(how, self.notes.append)
+    size = self.ranks.largest(settings.batch_size)
+    passes = [FullBatch(net, how, size, self.notes.append) for net in self.networks]
     self.forward, *self.beside = passes
     self.bf16 = settings.bf16 and has_bf16(self.device)
     if settings.bf16 and not self.bf16:
@@ -205,6 +216,13 @@ def steps(self: Run) -> list[np.ndarray]:
     if left and getattr(self.source, "in_files", False):
         announce(self.source, np.concatenate(left))
     return left
+
+
+@patch
+def leave_ranks(self: Run):
+    "Be a run of this process alone again: it predicts, and trains no more."
+    self.ranks.leave(self.networks)
+    self.ranks = ALONE
 
 
 @patch
@@ -252,7 +270,7 @@ def train_step(self: Run, rows: np.ndarray, left: int):
     batch = self.batch(rows)
     loss = self.method.batch_loss(batch)
     self.optimiser.zero_grad(set_to_none=True)
-    loss.backward()
+    self.ranks.backward(loss, self.networks)
     self.watch.see(loss + self.clip())
     if self.later:
         self.optimiser.found_inf = self.watch.skip
@@ -269,9 +287,12 @@ def train_step(self: Run, rows: np.ndarray, left: int):
 def batch(self: Run, rows: np.ndarray) -> Batch:
     "A batch of training as the method sees it, with what the networks say of it."
     at = torch.as_tensor(rows, device=self.device)
+    key = self.seed, self.epoch, self.step
+    rng = epoch_rng(self.seed, self.epoch, 1, self.step)
+    passes = self.forward, *self.beside
     with self.autocast():
-        x = self.source.batch(rows, epoch_rng(self.seed, self.epoch, 1, self.step))
-        scores, *beside = (net(x).float() for net in (self.forward, *self.beside))
+        how = rows, rng, key, self.data.n_classes
+        x, (scores, *beside) = self.ranks.forward(passes, self.source.batch, *how)
     return Batch(x, self.y[at], self.groups[at], self.examples[at], scores, tuple(beside))
 
 
@@ -305,6 +326,7 @@ def end_epoch(self: Run):
     "Evaluate, remember the best, tell the method, and move on to the next epoch."
     if self.later:
         self.check_finite()
+    self.ranks.check_weights(self.networks)
     if self.averages:
         found, better, leads = self.average()
     else:
@@ -358,7 +380,7 @@ def validate(self: Run) -> Evaluation:
         predicted = predict(self.model, self.source, self.val_rows, *how).__getitem__
     labels = self.data.y[self.val_rows]
     order = self.right, settings.eval_batch
-    found = evaluate(predicted, labels, self.val_groups, best, *order, settings.ties)
+    found = evaluate(predicted, labels, self.val_groups, best, *order, settings.ties, self.ranks.ahead)
     self.right = found.right
     return found
 
@@ -367,8 +389,12 @@ def validate(self: Run) -> Evaluation:
 def validate_softly(self: Run) -> Evaluation:
     "Evaluate the model on all of validation, with the value of the soft worst group."
     labels = self.data.y[self.val_rows]
-    how = self.settings.eval_batch, self.autocast
-    chances = probabilities(self.model, self.source, self.val_rows, *how)
+    size = self.settings.eval_batch
+
+    def asked(rows):
+        return probabilities(self.model, self.source, rows, size, self.autocast)
+
+    chances = self.ranks.spread(asked, self.val_rows, size)
     found = evaluate(chances.argmax(1).__getitem__, labels, self.val_groups)
     self.right = found.right
     return replace(found, value=soft_worst_group(chances[np.arange(len(labels)), labels], self.val_groups))

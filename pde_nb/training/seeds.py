@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..core.arguments import whole_number
+from ..core.launch import check_one_process, launched
 from ..sources.data import Data
 from .fit import Fit, fit_spec
 from .folder import Keeper, claim
@@ -107,9 +108,11 @@ def fit_seeds(
 
 # %% ../../nbs/08_training/13_seeds.ipynb #76cc123e
 def runs_at_once(spec: RunSpec, together: int | None) -> int:
-    "How many runs take turns: as asked, or 4 on a GPU, else 1."
+    "How many runs take turns: as asked, or 4 on a GPU, else 1; the latter where processes share each run."
     if together is None:
-        together = 1 if spec.device == "cpu" else 4
+        together = 1 if spec.device == "cpu" or launched() > 1 else 4
+    if together != 1:
+        check_one_process("a training of several seeds in turns")
     return whole_number("together", together, 1)
 
 # %% ../../nbs/08_training/13_seeds.ipynb #se000006

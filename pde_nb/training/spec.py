@@ -308,10 +308,11 @@ def regrouped(data: Data, by: tuple[str, ...] | None) -> Data:
 from ..networks.models import check_output, fetch_weights, make_model
 from ..sources.batches import Source
 from .folder import fingerprint
+from .ranks import ALONE, OneProcess
 from .run import Run
 
 # %% ../../nbs/08_training/10_spec.ipynb #bf324e8e
-def build(spec: RunSpec, data: Data, bar: bool = True) -> Run:
+def build(spec: RunSpec, data: Data, bar: bool = True, ranks: OneProcess = ALONE) -> Run:
     """A run that is ready to start.
 
     Raises `ValueError` for other data than that of the spec, and for a model that does not fit it.
@@ -327,7 +328,7 @@ def build(spec: RunSpec, data: Data, bar: bool = True) -> Run:
         fetch_weights(spec.model, data.inputs.kind, spec.weights)  # before pictures are decoded
     source = make_source(data, device=spec.device, **fast, **spec.inputs)
     net = network(spec.model, data, source, spec.weights, spec.seed)
-    return Run(net, data, source, spec.method, spec.settings, spec.seed)
+    return Run(net, data, source, spec.method, spec.settings, spec.seed, ranks)
 
 
 def built_config(spec: RunSpec, run: Run) -> dict:
