@@ -21,6 +21,7 @@ from ..console.options import asked_inputs, asked_settings, asked_weights
 from ..console.program import parser_of
 from ..console.screen import command_line, say_next, show
 from ..core.arguments import number, visible, whole_number
+from ..core.launch import check_one_process, is_main
 from ..core.run_format import CONFIG
 from ..core.schema import read_checked
 from ..methods.pde import FIXED, SCHEDULE_FIELDS
@@ -134,9 +135,11 @@ def _train(args):
     screen = sys.stderr if args.json == SCREEN else sys.stdout
 
     def say(*parts):
-        show(*parts, stream=screen)
+        if is_main():
+            show(*parts, stream=screen)
 
     if args.stop_now:
+        check_one_process("--stop-now")
         return stop_asked(args, say)
     asked_logs(args.log, args.out or ".")  # what is missing is said before the work
     number("checkpoint_every", args.checkpoint_every, 0)
@@ -159,7 +162,7 @@ def _train(args):
     train_asked = train_one if args.seeds is None else train_seeds
     with failures_said("pde train"):
         figures = train_asked(args, spec, data, keep, say)
-    if args.json:
+    if args.json and is_main():
         write_json_to(figures, args.json)
 
 # %% ../../nbs/12_cli/03_train.ipynb #f7f9613a
@@ -259,4 +262,4 @@ def data_of(out: Path, args) -> Data:
 def pde_train(argv: list[str] | None = None):
     "Console command: train and report."
     argv = sys.argv[1:] if argv is None else argv
-    guarded(parser_of("train", argv), _train, argv)
+    guarded(parser_of("train", argv), _train, argv, shared=True)

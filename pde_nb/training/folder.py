@@ -57,6 +57,7 @@ from fastcore.basics import patch
 from ..core.arguments import number
 from ..core.files import sweep, writable_folder
 from .checkpoints import load_state, save_state
+from .ranks import ALONE, OneProcess
 
 # %% ../../nbs/08_training/03_folder.ipynb #fdstop01
 STOP_FILE = "stop-now"  # in a run folder: the run is to end with its best so far
@@ -78,9 +79,11 @@ class Keeper:
         self,
         folder,  # made if needed
         every: float = 30.0,  # seconds between checkpoints, ≥ 0
+        ranks: OneProcess = ALONE,  # the processes that train the run; the main one writes
     ):
         self.every = number("checkpoint_every", every, 0)
-        self.folder = writable_folder(folder)
+        self.ranks, self.lock = ranks, None
+        self.folder = Path(ranks.once(writable_folder, folder))
         self.path = self.folder / "checkpoint.safetensors"
         self.written_at = self.looked_at = time.monotonic()
         self.asked = None  # the signal that asked the run to stop
@@ -108,14 +111,24 @@ class Keeper:
 
     def load(self, run) -> bool:
         "Put the run where the checkpoint was taken; False when there is none."
-        if not self.path.exists():
+        state = self.ranks.once(self.read)
+        if state is None:
             return False
-        go_on(run, self.path)
+        go_on(run, self.path, state)
         return True
 
-    def __enter__(self):
+    def read(self) -> dict | None:
+        "The checkpoint; None when there is none."
+        return load_state(self.path, "checkpoint") if self.path.exists() else None
+
+    def open(self):
+        "Hold the folder, and remove what is half-written there."
         self.lock = hold(self.folder)
         tidy(self.folder)
+
+    def __enter__(self):
+        self.ranks.once(self.open)
+        self.before = self.ranks.heed(self)  # what listened
         self.handlers = {}  # of the signals, as they were before
         if threading.current_thread() is threading.main_thread():
             for which in (signal.SIGINT, signal.SIGTERM):
@@ -125,9 +138,17 @@ class Keeper:
     def __exit__(self, *error):
         for which, handler in self.handlers.items():
             signal.signal(which, handler)
-        self.lock.release()
+        self.ranks.heed(self.before)
+        if self.lock:
+            self.lock.release()
         if self.asked and not self.heeded and error[0] is None:
             pass_on(self.asked)
+
+    def _ask(self, which, frame):
+        "Remember that the run was asked to stop; the second time it ends at once."
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = which
 
 # %% ../../nbs/08_training/03_folder.ipynb #28cb0e55
 @patch
@@ -166,9 +187,8 @@ def earlier(checkpoint):
     return "there is no earlier checkpoint"
 
 
-def go_on(run, checkpoint):
+def go_on(run, checkpoint, state: dict):
     "Put the run where a checkpoint was taken. Raises `ValueError` with the file where it is of another run."
-    state = load_state(checkpoint, "checkpoint")
     try:
         run.load_state_dict(state)
     except ValueError as e:

@@ -286,11 +286,11 @@ class Following:
 
     def before(self, run: Run, keep):
         "A keeper that tells of each epoch, then calls the keeper `keep`; the rows there are, are told now."
-        if not self.listeners:
+        if not self.listeners and run.ranks.n == 1:
             return keep
         self.of = Followed.of_run(run, self.config, self.folder)
         self.notebook = Notebook(self.folder)
-        if self.notebook.read(SETTLED):
+        if self.listeners and self.notebook.read(SETTLED):
             self.notebook.write(SETTLED)  # it goes on
         self.tell(run, first=True)
 
@@ -318,6 +318,7 @@ def tell(self: Following, run: Run, first: bool = False):
                 self.tell_all(run)
     finally:
         set_random_state(state, run.device)
+    run.stopped = run.ranks.once(getattr, run, "stopped")  # of several ranks, one tells for all
 
 
 @patch
