@@ -335,6 +335,9 @@ def beats(self: Run, found: Evaluation, score: tuple | None, value: float | None
     return value is None or found.value > value
 
 # %% ../../nbs/08_training/05_run.ipynb #drw00025
+Run.ahead = None  # a function: the classes of all validation rows at once, where there is a faster way
+
+
 @patch
 def validate(self: Run) -> Evaluation:
     "Evaluate the model on validation, as far as is needed."
@@ -344,7 +347,11 @@ def validate(self: Run) -> Evaluation:
     whole = settings.evaluate == "full" or self.method.exact or self.method.keeps == "last"
     whole = whole or self.averages
 
+    known = self.ahead() if self.ahead else None
+
     def predicted(at):
+        if known is not None:
+            return known[at]
         return predict(self.model, self.source, self.val_rows[at], settings.eval_batch, self.autocast)
 
     labels = self.data.y[self.val_rows]
