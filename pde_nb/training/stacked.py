@@ -120,34 +120,52 @@ def stacked_pass(layers: list[nn.Module], weights: list[Tensor], x: Tensor) -> T
 
 # %% ../../nbs/08_training/21_stacked.ipynb #st000014
 from pde_nb.methods.base import Batch, Method
+from pde_nb.methods.eiil import EIIL
 from pde_nb.methods.group_dro import GroupDRO
+from pde_nb.methods.lff import LfF
 from pde_nb.methods.reweighting import Reweighting
 
 
-def weighs_itself(method: Method) -> bool:
-    "Whether the method's loss is more than a mean of losses with weights that stay."
-    own = type(method)
-    plain = own.loss is Method.loss or own.loss is Reweighting.loss
-    return not (plain and own.batch_loss is Method.batch_loss)
+def loss_weights(run: Run, at: Tensor, losses: Tensor) -> Tensor | float | None:
+    "What the loss of each example counts in the batch's, (networks, rows) or alike; None: no weights say it."
+    method, own = run.method, type(run.method)
+    if own.batch_loss is Method.batch_loss and own.loss is Method.loss:
+        return 1 / len(at)
+    if own.batch_loss is Method.batch_loss and own.loss is Reweighting.loss:
+        return method.weights[run.groups[at]] / len(at)
+    if own.batch_loss is Method.batch_loss and own.loss is GroupDRO.loss:
+        return group_weights(method, run.groups[at], losses[0])
+    if own.batch_loss is EIIL.batch_loss and own.loss is GroupDRO.loss:
+        return group_weights(method, method.ids[run.examples[at]], losses[0])
+    if own.batch_loss is LfF.batch_loss:
+        return failure_weights(method, run.examples[at], losses)
+    return None
 
 
-def example_weights(method: Method, groups: Tensor) -> Tensor | float:
-    "What the loss of each example counts in the batch's, for a method that does not weigh itself."
-    if type(method).loss is Reweighting.loss:
-        return method.weights[groups] / len(groups)
-    return 1 / len(groups)
+def group_weights(method: GroupDRO, groups: Tensor, losses: Tensor) -> Tensor:
+    "What GroupDRO makes of the losses, whose groups' weights move with them."
+    method.loss(losses, groups)
+    n = torch.bincount(groups, minlength=len(method.q))
+    return (method.q / n.clamp_min(1))[groups]
 
 
-def asked_gradient(run: Run, rows: np.ndarray, x: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
-    "What the method's loss wants of the scores, (networks, rows, classes), and the loss of each example."
-    at = torch.from_numpy(rows)
+def failure_weights(method: LfF, examples: Tensor, losses: Tensor) -> Tensor:
+    "What LfF makes of the losses of its networks, the debiased one first."
+    weights = method.weights(examples, losses.flip(0))
+    factor = method.q if method.gce == "released" else 1.0
+    return torch.stack([weights, factor * (-method.q * losses[1]).exp()]) / len(examples)
+
+# %% ../../nbs/08_training/21_stacked.ipynb #st000027
+def asked_gradient(run: Run, rows: Tensor, x: Tensor, scores: Tensor) -> Tensor:
+    "What the method's loss wants of the scores, (networks, rows, classes), by autograd."
     asked = scores.detach().requires_grad_()
     mine, *beside = asked.unbind()
-    batch = Batch(x, run.y[at], run.groups[at], run.examples[at], mine, tuple(beside))
+    batch = Batch(x, run.y[rows], run.groups[rows], run.examples[rows], mine, tuple(beside))
     (gradient,) = torch.autograd.grad(run.method.batch_loss(batch), asked)
-    return gradient, batch.losses.detach()
+    return gradient
 
 # %% ../../nbs/08_training/21_stacked.ipynb #st000016
+import math
 import time
 from contextlib import suppress
 
@@ -171,7 +189,8 @@ class Member:
         self.left = 0  # batches of the epoch, this one included
         self.asks = self.batches()
         settings = run.settings
-        self.alike = settings.weight_decay, settings.momentum, settings.clip, weighs_itself(run.method)
+        self.alike = settings.weight_decay, settings.momentum, settings.clip
+        self.n = len(run.networks)
 
     def batches(self):
         "Put the next batch into `rows`, each time that one is asked for; the end of an epoch comes between."
@@ -256,12 +275,12 @@ class Unit:
         self.alike = member.alike
         self.size = len(member.rows)
         self.shared = True  # whether all have the same batch
-        self.n = len(member.run.networks)
+        self.n = member.n
 
     def takes(self, member: Member, d: int, width: int) -> bool:
         "Let another member join, if its batch is the same or there is room for it."
-        last, n = self.members[-1], len(member.run.networks)
-        beside = member.first == last.first + len(last.run.networks)
+        last, n = self.members[-1], member.n
+        beside = member.first == last.first + last.n
         if not beside or member.alike != self.alike or len(member.rows) != self.size:
             return False
         same = self.shared and np.array_equal(member.rows, last.rows)
@@ -277,53 +296,65 @@ class Unit:
         "The batch of all, (rows, d), or that of each network, (slots, rows, d)."
         if self.shared:
             return x.index_select(0, torch.from_numpy(self.members[0].rows))
-        rows = [member.rows for member in self.members for _ in member.run.networks]
+        rows = [member.rows for member in self.members for _ in range(member.n)]
         return x.index_select(0, torch.from_numpy(np.concatenate(rows))).view(self.n, self.size, -1)
 
 # %% ../../nbs/08_training/21_stacked.ipynb #st000019
 def wanted(unit: Unit, x: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
-    "What the losses of all members want of the scores, (slots, rows, classes); the sum of losses of each."
-    if unit.alike[-1]:
-        return asked_of_each(unit, x, scores)
-    run = unit.members[0].run
+    "What the losses of all members want of the scores, (slots, rows, classes); the sum of losses of each slot."
+    rows = [torch.from_numpy(m.rows) for m in (unit.members[:1] if unit.shared else unit.members)]
     logs = scores.log_softmax(2)
-    at = [torch.from_numpy(m.rows) for m in (unit.members[:1] if unit.shared else unit.members)]
-    y = torch.stack([run.y[rows] for rows in at])[:, :, None].expand(unit.n, -1, 1)
-    losses = logs.gather(2, y).neg()
-    gradient = logs.exp_().scatter_add_(2, y, torch.full((1, 1, 1), -1.0).expand_as(losses))
+    y = labels_of(unit, rows)
+    losses = logs.gather(2, y).neg().squeeze(2)
+    gradient = logs.exp_().scatter_add_(2, y, torch.full((1, 1, 1), -1.0).expand(*y.shape))
+    weights = torch.full_like(losses, 1 / unit.size)
+    asked, slot = [], 0
     for i, member in enumerate(unit.members):
-        rows = at[0 if unit.shared else i]
-        gradient[i] *= as_column(example_weights(member.run.method, member.run.groups[rows]))
-    return gradient, losses.sum((1, 2))
+        at = rows[0 if unit.shared else i]
+        part = slice(slot, slot + member.n)
+        found = loss_weights(member.run, at, losses[part])
+        if found is None:
+            inputs = x if unit.shared else x[slot]
+            asked.append((part, asked_gradient(member.run, at, inputs, scores[part])))
+        elif not isinstance(found, float):
+            weights[part] = found
+        slot = part.stop
+    gradient *= weights[:, :, None]
+    for part, own in asked:
+        gradient[part] = own
+    return gradient, losses.sum(1)
 
 
-def as_column(weights: Tensor | float) -> Tensor | float:
-    "Weights of examples as a column; a number as it is."
-    return weights if isinstance(weights, float) else weights[:, None]
-
-
-def asked_of_each(unit: Unit, x: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
-    "What the loss of each member's method wants of its scores; the sum of losses of each."
-    gradients, sums = [], []
-    at = 0
-    for member in unit.members:
-        part = slice(at, at + len(member.run.networks))
-        inputs = x if unit.shared else x[at]
-        gradient, losses = asked_gradient(member.run, member.rows, inputs, scores[part])
-        gradients.append(gradient)
-        sums.append(losses.sum())
-        at = part.stop
-    return torch.cat(gradients), torch.stack(sums)
+def labels_of(unit: Unit, rows: list[Tensor]) -> Tensor:
+    "The classes of the rows of each slot, (slots, rows, 1)."
+    y = unit.members[0].run.y
+    if unit.shared:
+        return y[rows[0]].expand(unit.n, -1)[:, :, None]
+    each = [y[at] for member, at in zip(unit.members, rows) for _ in range(member.n)]
+    return torch.stack(each)[:, :, None]
 
 # %% ../../nbs/08_training/21_stacked.ipynb #st000020
 def gradients_of(layers: list, weights: list[Tensor], x: Tensor, unit: Unit):
-    "The gradient of each parameter, (slots, …), and the sum of losses of each member."
+    "The gradient of each parameter, (slots, …), and the sum of losses of each slot."
+    if len(weights) == 2 and type(layers[-1]) is nn.Linear:  # a linear head needs no graph
+        gradient, sums = wanted(unit, x, stacked_pass(layers, weights, x))
+        return head_gradients(gradient, x), sums
     leaves = [w.detach().requires_grad_() for w in weights]
     scores = stacked_pass(layers, leaves, x)
     gradient, sums = wanted(unit, x, scores.detach())
     return torch.autograd.grad(scores, leaves, gradient), sums
 
 
+def head_gradients(gradient: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+    "The gradients of weight and bias of a linear head, from those of its scores."
+    slots, rows, classes = gradient.shape
+    bias = gradient.sum(1)
+    if x.ndim == 3:
+        return torch.bmm(gradient.mT, x), bias
+    flat = gradient.transpose(0, 1).reshape(rows, slots * classes)
+    return (flat.T @ x).view(slots, classes, -1), bias
+
+# %% ../../nbs/08_training/21_stacked.ipynb #st000028
 def step_together(unit: Unit, x: Tensor):
     "A step of all members of a unit; one whose gradient is not finite is stopped and stays as it was."
     slots, first = unit.members[0].slots, unit.members[0].first
@@ -331,40 +362,36 @@ def step_together(unit: Unit, x: Tensor):
     weights = [w[part] for w in slots.weights]
     momentum = [m[part] for m in slots.momentum]
     gradients, sums = gradients_of(slots.layers, weights, unit.inputs(x), unit)
-    norms = torch.stack([g.flatten(1).norm(dim=1) for g in gradients]).norm(dim=0)
-    sums = sums.tolist()
-    finite = unit_finite(unit, sums, norms)
+    norms = norms_of(gradients)
+    found = torch.stack([sums, norms]).tolist()
     rates = [member.run.learning_rate(member.left) for member in unit.members]
-    kept = [] if all(finite) else [(t, t.clone()) for t in (*weights, *momentum)]
+    finite = math.isfinite(sum(map(sum, found)))
+    kept = [] if finite else [(t, t.clone()) for t in (*weights, *momentum)]
     update(unit, weights, momentum, gradients, norms, rates)
-    at = 0
-    for member, loss, ok, rate in zip(unit.members, sums, finite, rates):
-        n = len(member.run.networks)
-        if ok:
-            note_step(member, loss, rate)
+    slot = 0
+    for member, rate in zip(unit.members, rates):
+        mine = slice(slot, slot + member.n)
+        if finite or math.isfinite(sum(found[0][mine]) + sum(found[1][mine])):
+            note_step(member, found[0][slot], rate)
         else:
-            stop_member(member, kept, slice(at, at + n), rate)
-        at += n
+            stop_member(member, kept, mine, rate)
+        slot = mine.stop
+
+
+def norms_of(gradients: list[Tensor]) -> Tensor:
+    "The length of the gradient of each slot."
+    each = [torch.linalg.vector_norm(g, dim=tuple(range(1, g.ndim))) for g in gradients]
+    return torch.linalg.vector_norm(torch.stack(each), dim=0)
 
 # %% ../../nbs/08_training/21_stacked.ipynb #st000021
-def unit_finite(unit: Unit, sums: list[float], norms: Tensor) -> list[bool]:
-    "Whether loss and gradient of each member are finite."
-    slots = iter(norms.tolist())
-    found = []
-    for member, loss in zip(unit.members, sums):
-        values = [loss, *(next(slots) for _ in member.run.networks)]
-        found.append(bool(np.isfinite(values).all()))
-    return found
-
-
 def update(unit: Unit, weights, momentum, gradients, norms: Tensor, rates: list[float]):
     "SGD with momentum, as torch has it, with the learning rate of each member."
-    decay, keeps, longest, _ = unit.alike
+    decay, keeps, longest = unit.alike
     if longest:
         factors = (longest / (norms + 1e-6)).clamp(max=1.0)
         gradients = [g * factors.view(-1, *[1] * (g.ndim - 1)) for g in gradients]
     alike = len(set(rates)) == 1
-    each = [rate for member, rate in zip(unit.members, rates) for _ in member.run.networks]
+    each = [rate for member, rate in zip(unit.members, rates) for _ in range(member.n)]
     minus = None if alike else -torch.tensor(each)
     for w, m, g in zip(weights, momentum, gradients):
         if decay:
@@ -417,12 +444,12 @@ class Stack:
         slots, first = Slots(networks), 0
         for member in self.members:
             place(member, slots, first)
-            first += len(member.run.networks)
+            first += member.n
 
     def begin(self):
         "Let every member ask for its first batch; those with the same one stand side by side."
         self.members = [m for m in self.members if self.goes_on(m)]
-        self.members.sort(key=lambda m: (m.alike[-1], m.rows.tobytes()))
+        self.members.sort(key=lambda m: (repr(m.alike), m.rows.tobytes()))
         if self.members:
             self.arrange()
 
