@@ -4,9 +4,10 @@
 
 # %% auto #0
 __all__ = ['Contender', 'contend', 'check_unseen', 'RunFailed', 'contender_spec', 'run_folder', 'trial_run', 'learning_rates',
-           'combinations', 'within_budget', 'Comparison', 'compare', 'network_named', 'chosen_methods']
+           'combinations', 'within_budget', 'Comparison', 'compare', 'contenders_of', 'network_named', 'chosen_methods']
 
 # %% ../../nbs/09_analysis/11_comparison.ipynb #4148e97f
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import product
@@ -39,7 +40,7 @@ from ..training.folder import REMEDY, hold
 from ..training.grouped import keep_groups, with_groups
 from ..training.presets import DEFAULTS
 from ..training.record import RunRecord
-from ..training.spec import RunSpec, decide
+from ..training.spec import RunSpec, decide, sources_once
 
 # %% ../../nbs/09_analysis/11_comparison.ipynb #06160b01
 @dataclass(frozen=True)
@@ -87,8 +88,7 @@ def contend(
 
     records = [run(settings, seeds[0]) for settings in contender.tried]
     tried = tuple(attempt(s, record) for s, record in zip(contender.tried, records))
-    scores = [(a.val_worst_group, a.val_group_mean) for a in tried]
-    chosen = scores.index(max(scores))
+    chosen = preferred(tried)
     settings = contender.tried[chosen]
     records = [records[chosen], *(run(settings, seed) for seed in seeds[1:])]
     result = result_of(records, tried, settings)
@@ -174,6 +174,12 @@ def result_of(records: list[RunRecord], tried: tuple[Attempt, ...], chosen: dict
         surroundings=surroundings(),
         trials=tuple(Trial.of_run(record) for record in records),
     )
+
+
+def preferred(tried: tuple[Attempt, ...]) -> int:
+    "Which of the settings tried validation prefers: the first of the best."
+    scores = [(a.val_worst_group, a.val_group_mean) for a in tried]
+    return scores.index(max(scores))
 
 # %% ../../nbs/09_analysis/11_comparison.ipynb #4d1f11c4
 def learning_rates(lr: float, n: int) -> tuple[dict, ...]:
@@ -322,6 +328,50 @@ def other_runs(folder: Path, name: str, spec: RunSpec, tried: set[str]) -> dict[
         found[first + (f" and {len(more)} more" if more else "")] = why
     return found
 
+# %% ../../nbs/09_analysis/11_comparison.ipynb #cptog001
+from pde_nb.training.ahead import fit_ahead
+
+
+@dataclass(frozen=True)
+class Together:
+    "Runs of several contenders that are trained together before each is asked for."
+
+    contenders: dict[str, Contender]
+    data: Data
+    folder: Path
+    common: dict
+    say: object
+
+    def train(self, asked: list[tuple[str, dict, int]]):  # names, settings and seeds
+        "Train the runs that are asked for, those that can be stacked in one go."
+        specs, folders = [], []
+        for name, settings, seed in asked:
+            how = dict(settings=settings, seed=seed, **self.common)
+            specs.append(contender_spec(self.contenders[name], self.data, **how))
+            folders.append(run_folder(self.folder, name, settings, seed))
+        alone = fit_ahead(specs, folders, self.data, self.folder / "first")
+        for why in sorted(set(alone.values())):
+            n = list(alone.values()).count(why)
+            self.say(f"{n} of {len(specs)} runs are trained alone: {why}")
+
+    def choose(self, name: str, seed: int) -> dict | None:
+        "The settings that validation prefers of those tried on a seed; None where a run failed."
+        contender = self.contenders[name]
+        what = name, contender, self.data
+        try:
+            tried = [(s, trial_run(*what, s, seed, self.folder, self.common)) for s in contender.tried]
+        except ValueError:  # `contend` says it
+            return None
+        return contender.tried[preferred(tuple(attempt(*one) for one in tried))]
+
+    def train_all(self, seeds):
+        "Train what is tried on the first seed, then the other seeds with what validation prefers."
+        first, *others = seeds
+        self.train([(name, s, first) for name, one in self.contenders.items() for s in one.tried])
+        chosen = {name: self.choose(name, first) for name in self.contenders} if others else {}
+        chosen = {name: settings for name, settings in chosen.items() if settings is not None}
+        self.train([(name, s, seed) for seed in others for name, s in chosen.items()])
+
 # %% ../../nbs/09_analysis/11_comparison.ipynb #999fbaa3
 def compare(
     data: Data,
@@ -334,6 +384,7 @@ def compare(
     *,
     schedule="auto",  # of methods that have one: 'auto', or 'fixed'
     groups: str = "auto",  # where they are from, see `with_groups`: the same ones for all methods
+    together: bool = False,  # train the runs that can be stacked at once, see `fit_ahead`
     **common,  # for `decide`: model, weights, inputs, device, train_by, and settings
 ) -> Comparison:
     """Compare methods on one data set within one budget.
@@ -350,8 +401,11 @@ def compare(
     refused, failed = {}, []
     reason = None  # of the last method that was refused
     specs = {}
-    with hold(folder):
+    with hold(folder), sources_once():
         keep_groups(folder, data)
+        if together and seeds:
+            those = contenders_of(asked, methods)
+            Together(those, data, folder, common, say).train_all(list(seeds))
         for name, method in methods.items():
             try:
                 contender = asked.contender(method)
@@ -368,6 +422,16 @@ def compare(
     ran = sorted(name for name in methods if name not in refused)
     others, unasked = found_beside(folder, specs, asked)
     return Comparison(read_results(folder, ran), refused, folder, tuple(failed), others, unasked)
+
+
+def contenders_of(asked: Asked, methods: dict) -> dict[str, Contender]:
+    "The methods that can run within the budget; why others cannot is said when each is run."
+    found = {}
+    for name, method in methods.items():
+        with suppress(ValueError):
+            found[name] = asked.contender(method)
+            contender_spec(found[name], asked.data, **asked.common)
+    return found
 
 
 def network_named(common: dict) -> dict:

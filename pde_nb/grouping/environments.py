@@ -30,6 +30,9 @@ def inequality(share: Float[np.ndarray, " n"], d: Float[np.ndarray, " n"]) -> fl
     return float(((share * d).mean() ** 2 + ((1 - share) * d).mean() ** 2) / 2)
 
 # %% ../../nbs/07_grouping/08_environments.ipynb #7c6c66ff
+BETAS = 0.9, 0.999  # of Adam
+
+
 def infer_environments(
     d: Float[np.ndarray, " n"],  # see `scale_derivative`
     steps: int = 10_000,  # of Adam, ≥ 0; 0: the closed form
@@ -62,9 +65,6 @@ def search(w: torch.Tensor, d: torch.Tensor, steps: int, lr: float):
         torch.sqrt(of_second, out=size)
         size.div_((1 - BETAS[1] ** k) ** 0.5).add_(1e-8)
         w.addcdiv_(of_first, size, value=-(lr / (1 - BETAS[0] ** k)))
-
-
-BETAS = 0.9, 0.999  # of Adam
 
 # %% ../../nbs/07_grouping/08_environments.ipynb #ev000009
 @dataclass(frozen=True, eq=False)
