@@ -31,6 +31,7 @@ from ..core.arguments import visible, whole_number
 from ..core.files import surroundings, sweep, writable_folder
 from ..core.run_format import CONFIG
 from ..core.schema import read_checked
+from ..core.shared import work_once
 from ..core.statistics import Summary
 from ..methods.base import CannotRun, Method
 from ..methods.registry import find_method, method_names
@@ -40,7 +41,7 @@ from ..training.folder import REMEDY, hold
 from ..training.grouped import keep_groups, with_groups
 from ..training.presets import DEFAULTS
 from ..training.record import RunRecord
-from ..training.spec import RunSpec, decide, sources_once
+from ..training.spec import RunSpec, decide
 
 # %% ../../nbs/09_analysis/11_comparison.ipynb #06160b01
 @dataclass(frozen=True)
@@ -401,7 +402,7 @@ def compare(
     refused, failed = {}, []
     reason = None  # of the last method that was refused
     specs = {}
-    with hold(folder), sources_once():
+    with hold(folder), work_once():
         keep_groups(folder, data)
         if together and seeds:
             those = contenders_of(asked, methods)
