@@ -84,6 +84,7 @@ def run_comparison(args: argparse.Namespace) -> Exit:
         data,
         args.run_folder,
         tried=tried_settings(args, data.inputs.kind),
+        together=args.together,
         **asked_runs(args),
     )
     title, lead, blocks = comparison_page(comparison)
@@ -102,6 +103,8 @@ def fill_numbers(args: argparse.Namespace):
             f"--tries {args.tries}: with --sensitivity all settings of the grid are run; name them with "
             "--tune, or leave --tries out."
         )
+    if args.sensitivity and args.together:
+        raise ValueError("--together is for a comparison, and --sensitivity runs one after the other; leave it out.")
     if args.seeds is None:
         args.seeds = 1 if args.sensitivity else 5
     if args.tries is None:

@@ -6,32 +6,19 @@
 __all__ = ['alone_because', 'train_members', 'train_stacked']
 
 # %% ../../nbs/08_training/21_stacked.ipynb #st000006
+import math
+import time
+from contextlib import suppress
+
 import numpy as np
 import torch
 from fastcore.basics import patch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
+from ..networks.slots import Slots, foreign_layer, head_gradients, layers_of, norms_of, release, stacked_pass
 from ..sources.inputs import ArraySource
-from .run import Run
-
-# %% ../../nbs/08_training/21_stacked.ipynb #st000007
-def layers_of(model: nn.Module) -> list[nn.Module]:
-    "The layers of a network in the order in which they are applied; itself where it is no sequence."
-    if not isinstance(model, nn.Sequential):
-        return [model]
-    return [layer for part in model for layer in layers_of(part)]
-
-
-def foreign_layer(model: nn.Module) -> str | None:
-    "The name of a layer that cannot be stacked; None where all can."
-    for layer in layers_of(model):
-        known = type(layer) in (nn.Linear, nn.Flatten, nn.ReLU)
-        known = known or (type(layer) is nn.LayerNorm and layer.bias is not None)
-        known = known or (type(layer) is nn.Dropout and layer.p == 0)
-        if not known:
-            return type(layer).__name__
-    return None
+from .loop import keep_nothing, own_randomness, take_best
+from .run import NotFinite, Run
 
 # %% ../../nbs/08_training/21_stacked.ipynb #st000008
 def alone_because(run: Run) -> str | None:
@@ -53,70 +40,6 @@ def alone_because(run: Run) -> str | None:
     if not type(run.method).__module__.startswith("pde_nb."):
         return f"method {run.method.name!r} is not one of this library"
     return None
-
-# %% ../../nbs/08_training/21_stacked.ipynb #st000010
-class Slots:
-    "The weights and the momentum of several networks of one architecture, one array for each parameter."
-
-    def __init__(self, networks: list[nn.Module]):
-        self.layers = layers_of(networks[0])
-        parts = zip(*(list(net.parameters()) for net in networks), strict=True)
-        self.weights = [torch.stack([p.detach() for p in same]) for same in parts]
-        self.momentum = [torch.zeros_like(w) for w in self.weights]
-
-    def place(self, slot: int, net: nn.Module, optimiser: torch.optim.Optimizer):
-        "Let a network and its momentum look into a slot, with the values that they have."
-        for weights, momentum, p in zip(self.weights, self.momentum, net.parameters(), strict=True):
-            if p.data_ptr() != weights[slot].data_ptr():
-                weights[slot].copy_(p.data)
-                p.data = weights[slot]
-            there = optimiser.state.get(p, {}).get("momentum_buffer")
-            if there is None:
-                momentum[slot].zero_()
-            elif there.data_ptr() != momentum[slot].data_ptr():
-                momentum[slot].copy_(there)
-            optimiser.state[p] = dict(momentum_buffer=momentum[slot])
-
-
-def release(net: nn.Module, optimiser: torch.optim.Optimizer, weights: bool = True):
-    "Give a network and its momentum, or the momentum alone, memory of their own."
-    for p in net.parameters():
-        if weights:
-            p.data = p.data.clone()
-        there = optimiser.state.get(p, {}).get("momentum_buffer")
-        if there is not None:
-            optimiser.state[p] = dict(momentum_buffer=there.clone())
-
-# %% ../../nbs/08_training/21_stacked.ipynb #st000012
-def stacked_linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    "What linear layers make of inputs: (slots, rows, out)."
-    if x.ndim == 2:  # one product for all
-        slots, out, d = weight.shape
-        found = F.linear(x, weight.reshape(slots * out, d), None if bias is None else bias.reshape(-1))
-        return found.view(len(x), slots, out).transpose(0, 1)
-    if bias is None:
-        return torch.bmm(x, weight.mT)
-    return torch.baddbmm(bias[:, None], x, weight.mT)
-
-
-def stacked_norm(x: Tensor, layer: nn.LayerNorm, weight: Tensor, bias: Tensor) -> Tensor:
-    "What LayerNorms make of (slots, rows, d)."
-    if len(x) == 1:
-        return F.layer_norm(x, layer.normalized_shape, weight[0], bias[0], layer.eps)
-    return torch.addcmul(bias[:, None], F.layer_norm(x, layer.normalized_shape, eps=layer.eps), weight[:, None])
-
-
-def stacked_pass(layers: list[nn.Module], weights: list[Tensor], x: Tensor) -> Tensor:
-    "Scores before the softmax, (slots, rows, classes), of the networks whose weights these are."
-    left = iter(weights)
-    for layer in layers:
-        if isinstance(layer, nn.Linear):
-            x = stacked_linear(x, next(left), None if layer.bias is None else next(left))
-        elif isinstance(layer, nn.LayerNorm):
-            x = stacked_norm(x, layer, next(left), next(left))
-        elif isinstance(layer, nn.ReLU):
-            x = x.relu()
-    return x
 
 # %% ../../nbs/08_training/21_stacked.ipynb #st000014
 from pde_nb.methods.base import Batch, Method
@@ -165,13 +88,6 @@ def asked_gradient(run: Run, rows: Tensor, x: Tensor, scores: Tensor) -> Tensor:
     return gradient
 
 # %% ../../nbs/08_training/21_stacked.ipynb #st000016
-import math
-import time
-from contextlib import suppress
-
-from pde_nb.training.loop import keep_nothing, own_randomness, take_best
-from pde_nb.training.run import NotFinite
-
 LOOK_EVERY = 1.0  # seconds after which a keeper is asked whether it is time for a checkpoint
 
 
@@ -344,16 +260,6 @@ def gradients_of(layers: list, weights: list[Tensor], x: Tensor, unit: Unit):
     gradient, sums = wanted(unit, x, scores.detach())
     return torch.autograd.grad(scores, leaves, gradient), sums
 
-
-def head_gradients(gradient: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
-    "The gradients of weight and bias of a linear head, from those of its scores."
-    slots, rows, classes = gradient.shape
-    bias = gradient.sum(1)
-    if x.ndim == 3:
-        return torch.bmm(gradient.mT, x), bias
-    flat = gradient.transpose(0, 1).reshape(rows, slots * classes)
-    return (flat.T @ x).view(slots, classes, -1), bias
-
 # %% ../../nbs/08_training/21_stacked.ipynb #st000028
 def step_together(unit: Unit, x: Tensor):
     "A step of all members of a unit; one whose gradient is not finite is stopped and stays as it was."
@@ -376,12 +282,6 @@ def step_together(unit: Unit, x: Tensor):
         else:
             stop_member(member, kept, mine, rate)
         slot = mine.stop
-
-
-def norms_of(gradients: list[Tensor]) -> Tensor:
-    "The length of the gradient of each slot."
-    each = [torch.linalg.vector_norm(g, dim=tuple(range(1, g.ndim))) for g in gradients]
-    return torch.linalg.vector_norm(torch.stack(each), dim=0)
 
 # %% ../../nbs/08_training/21_stacked.ipynb #st000021
 def update(unit: Unit, weights, momentum, gradients, norms: Tensor, rates: list[float]):
