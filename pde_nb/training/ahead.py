@@ -6,11 +6,11 @@
 __all__ = ['fit_ahead']
 
 # %% ../../nbs/08_training/22_ahead.ipynb #ah000005
+import warnings
 from contextlib import ExitStack
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
-import warnings
 
 from ..methods.dfr import DFR
 from ..sources.data import Data
