@@ -15,12 +15,12 @@ from pathlib import Path
 from ..methods.dfr import DFR
 from ..sources.data import Data
 from .first_stage import FirstStage
-from .fit import Job, train_first
+from .fit import Job, run_notes, train_first
 from .folder import Keeper, claim
 from .grouped import save_groups
 from .run import Run
 from .spec import RunSpec, build, built_config
-from .stacked import alone_because, train_members
+from .stacked import alone_because, may_part, train_members
 
 # %% ../../nbs/08_training/22_ahead.ipynb #ah000006
 @dataclass(frozen=True, eq=False)
@@ -30,6 +30,7 @@ class Begun:
     run: Run
     folder: Path
     config: dict  # with how the data was opened
+    notes: list[str]  # for the record
     stage: FirstStage | None = None  # of a method of two stages
 
     @property
@@ -39,15 +40,16 @@ class Begun:
 
 def begun(spec: RunSpec, folder, data: Data, first_in) -> Begun | None:
     "The run of a spec; None where it cannot be built, which `fit_spec` says."
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # `fit_spec` says it again, in the record
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
         try:
             run = build(replace(spec, model=deepcopy(spec.model)), data, bar=False)
         except ValueError:
             return None
+    notes = run_notes(run, data, heard)
     config = dict(built_config(spec, run), opened=None)
     stage = None if run.method.first() is None else FirstStage(config, None, first_in)
-    return Begun(run, Path(folder), config, stage)
+    return Begun(run, Path(folder), config, notes, stage)
 
 
 def first_of(second: Begun) -> Begun:
@@ -55,7 +57,7 @@ def first_of(second: Begun) -> Begun:
     one, config = second.stage.start(second.run)
     folder = second.stage.folder(one.method.name, config, second.folder)
     opened = config.pop("opened")
-    return Begun(one, folder, dict(config, opened=opened))
+    return Begun(one, folder, dict(config, opened=opened), second.notes)
 
 # %% ../../nbs/08_training/22_ahead.ipynb #ah000007
 def go_ahead(those: list[Begun], data: Data, checkpoint_every: float) -> dict[Path, str]:
@@ -65,7 +67,7 @@ def go_ahead(those: list[Begun], data: Data, checkpoint_every: float) -> dict[Pa
         for one in those:
             if one.done or one.folder in runs:
                 continue
-            why = alone_because(one.run)
+            why = alone_because(one.run) or may_part(one.run)
             if why:
                 alone[one.folder] = why
                 continue
@@ -87,7 +89,7 @@ def go_ahead(those: list[Begun], data: Data, checkpoint_every: float) -> dict[Pa
 def handed_over(second: Begun, data: Data) -> bool:
     "Let a run take what its first stage came to; False where it cannot, which `fit_spec` says."
     config = {name: value for name, value in second.config.items() if name != "opened"}
-    job = Job(second.run, config, [], bar=False, stage=second.stage, given=data)
+    job = Job(second.run, config, second.notes, bar=False, stage=second.stage, given=data)
     try:
         train_first(job, second.folder)
     except ValueError:
@@ -109,5 +111,6 @@ def fit_ahead(
     once = [one for one in left if one.stage is None]
     alone = go_ahead([*once, *map(first_of, twice)], data, checkpoint_every)
     second = [one for one in twice if not isinstance(one.run.method, DFR)]  # whose second has no steps
-    fit = [one for one in second if alone_because(one.run) is None and handed_over(one, data)]
+    second = [one for one in second if not (alone_because(one.run) or may_part(one.run))]
+    fit = [one for one in second if handed_over(one, data)]
     return alone | go_ahead(fit, data, checkpoint_every)

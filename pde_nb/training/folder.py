@@ -6,8 +6,8 @@
 __all__ = ['STOP_FILE', 'LOOK_EVERY', 'ASKED', 'TIME_UP', 'ENDED_EARLY', 'GROUPS_FILE', 'PARTS', 'SEALED_FILES', 'RUN_FILES',
            'LASTING', 'START_ANEW', 'REMEDY', 'hold', 'ask_to_stop', 'Keeper', 'flat', 'claim', 'can_go_on', 'reopen',
            'write_record_of', 'read_record_of', 'run_file', 'add_file', 'check_files', 'guess_of_state', 'kept_guess',
-           'fingerprint', 'save_model', 'load_finished', 'save_split', 'save_ledger', 'unfinished', 'read_config',
-           'completion']
+           'fingerprint', 'save_model', 'load_finished', 'save_split', 'split_text', 'save_ledger', 'unfinished',
+           'read_config', 'completion']
 
 # %% ../../nbs/08_training/03_folder.ipynb #43328d64
 import warnings
@@ -326,6 +326,7 @@ import hashlib
 
 from ..algorithm.groups import group_names
 from ..core.files import write_whole
+from ..core.shared import once
 from ..core.tables import disarm
 from ..networks.weights import read_weights
 from ..sources.data import SPLITS, Data
@@ -367,10 +368,15 @@ def load_finished(model: nn.Module, folder: Path, remedy: str = COPY_AGAIN):
 # %% ../../nbs/08_training/03_folder.ipynb #2a9a8fc3
 def save_split(path, data: Data):
     "The split of every row, as CSV."
-    names = np.array(["unused", *SPLITS])[data.split + 1]
-    lines = ["row,split", *(f"{row},{name}" for row, name in enumerate(names))]
-    text = "\n".join(lines) + "\n"
+    text = once(("split", data.digest), split_text, data)
     write_whole(path, lambda temporary: Path(temporary).write_text(text))
+
+
+def split_text(data: Data) -> str:
+    "The split of every row, a line each."
+    names = np.array(["unused", *SPLITS])[data.split + 1].tolist()
+    lines = ["row,split", *(f"{row},{name}" for row, name in enumerate(names))]
+    return "\n".join(lines) + "\n"
 
 
 def save_ledger(path, run):
