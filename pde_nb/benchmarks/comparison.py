@@ -30,7 +30,7 @@ def fake_features(
     d: int = 512,  # features
     seed: int = 0,
 ) -> Data:
-    "Features that show the label in half and the attribute in the other. Raises `ValueError` as `fake_groups`."
+    "Features, half of them of the label, half of the attribute. Raises `ValueError` as `fake_groups` does."
     y, a, split = fake_groups(name, share)
     x = np.random.default_rng(seed).normal(size=(len(y), d)).astype(np.float32)
     x[:, : d // 2] += 0.1 * (2 * y - 1)[:, None]
@@ -124,4 +124,6 @@ def comparison_table(result: dict) -> str:
     what = f"{result['runs']} runs and first stages of model {result['model']!r} on {result['data']} "
     what += f"({result['examples']:,} × {result['inputs']:,}), {result['threads']} thread(s), "
     same = f"{result['equal']} of {result['runs']} records are equal."
-    return Table(head, tuple(rows), "lrrrrr").text() + f"\n{what}{result['surroundings']['processor']}. {same}"
+    return (
+        Table(head, tuple(rows), "lrrrrr").text() + f"\n{what}{result['surroundings']['processor']}. {same}"
+    )

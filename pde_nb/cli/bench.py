@@ -127,7 +127,9 @@ def measure_comparison(args: argparse.Namespace) -> tuple[dict, str]:
         data = open_data(args.data, args.root, args.label, args.attribute)
     if data.inputs.kind not in ("features", "table"):
         kind = data.inputs.kind
-        raise ValueError(f"--data {args.data}: these are {kind}, and bench compare is for features and tables.")
+        raise ValueError(
+            f"--data {args.data}: these are {kind}, and bench compare is for features and tables."
+        )
     result = bench_comparison(data, args.model or "linear")
     return result, comparison_table(result)
 

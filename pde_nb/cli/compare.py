@@ -104,7 +104,9 @@ def fill_numbers(args: argparse.Namespace):
             "--tune, or leave --tries out."
         )
     if args.sensitivity and args.together:
-        raise ValueError("--together is for a comparison, and --sensitivity runs one after the other; leave it out.")
+        raise ValueError(
+            "--together is for a comparison, and --sensitivity runs one after the other; leave it out."
+        )
     if args.seeds is None:
         args.seeds = 1 if args.sensitivity else 5
     if args.tries is None:

@@ -18,7 +18,7 @@ SHARED = ContextVar("work that is done", default=None)  # key → what it came t
 
 @contextmanager
 def work_once():
-    "Inside, and inside of that, work with the same key is done once; what it came to is forgotten at the end."
+    "Inside, work with the same key is done once; what it came to is forgotten at the outermost end."
     done = SHARED.get()
     token = SHARED.set({} if done is None else done)
     try:

@@ -48,8 +48,9 @@ def infer_environments(
     first, d = (w.sigmoid() > 0.5).numpy(), d.numpy()
     return first if np.dot(first, d) >= np.dot(~first, d) else ~first
 
+
 def search(w: torch.Tensor, d: torch.Tensor, steps: int, lr: float):
-    "Adam on `inequality`, upwards, in place: number for number what `torch.optim.Adam` does, in half the time."
+    "Adam on `inequality`, upwards and in place: to the last bit what `torch.optim.Adam` does, but faster."
     n, middle = len(d), d.mean()
     of_first, of_second = torch.zeros_like(w), torch.zeros_like(w)  # moments of the gradient
     share, down, size = (torch.empty_like(w) for _ in range(3))

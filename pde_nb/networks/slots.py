@@ -77,7 +77,9 @@ def stacked_norm(x: Tensor, layer: nn.LayerNorm, weight: Tensor, bias: Tensor) -
     "What LayerNorms make of (slots, rows, d)."
     if len(x) == 1:
         return F.layer_norm(x, layer.normalized_shape, weight[0], bias[0], layer.eps)
-    return torch.addcmul(bias[:, None], F.layer_norm(x, layer.normalized_shape, eps=layer.eps), weight[:, None])
+    return torch.addcmul(
+        bias[:, None], F.layer_norm(x, layer.normalized_shape, eps=layer.eps), weight[:, None]
+    )
 
 # %% ../../nbs/06_networks/10_slots.ipynb #sl000010
 def stacked_pass(layers: list[nn.Module], weights: list[Tensor], x: Tensor) -> Tensor:

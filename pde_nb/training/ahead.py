@@ -62,7 +62,8 @@ def first_of(second: Begun) -> Begun:
 # %% ../../nbs/08_training/22_ahead.ipynb #ah000007
 def go_ahead(those: list[Begun], data: Data, checkpoint_every: float) -> dict[Path, str]:
     "Train those that can be stacked to their ends, one for each folder; why the others cannot, by folder."
-    alone, runs, keepers = {}, {}, []
+    alone, runs = {}, {}
+    keepers = []
     with ExitStack() as stack:
         for one in those:
             if one.done or one.folder in runs:

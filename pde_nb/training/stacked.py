@@ -15,8 +15,15 @@ import torch
 from fastcore.basics import patch
 from torch import Tensor, nn
 
-from ..networks.slots import Slots, foreign_layer, head_gradients, layers_of
-from ..networks.slots import norms_of, release, stacked_pass
+from pde_nb.networks.slots import (
+    Slots,
+    foreign_layer,
+    head_gradients,
+    layers_of,
+    norms_of,
+    release,
+    stacked_pass,
+)
 from ..networks.small import parameter_count
 from ..sources.inputs import ArraySource
 from .loop import keep_nothing, own_randomness, take_best
@@ -232,7 +239,7 @@ class Unit:
 
 # %% ../../nbs/08_training/21_stacked.ipynb #st000019
 def wanted(unit: Unit, x: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
-    "What the losses of all members want of the scores, (slots, rows, classes); the sum of losses of each slot."
+    "What the losses want of the scores, (slots, rows, classes); the sum of losses of each slot."
     rows = [torch.from_numpy(m.rows) for m in (unit.members[:1] if unit.shared else unit.members)]
     logs = scores.log_softmax(2)
     y = labels_of(unit, rows)
