@@ -28,7 +28,8 @@ def run_bench(args: argparse.Namespace):
     if args.json:
         writable_folder(Path(args.json).parent)
     check_options(args)
-    result, text = (measure_training if args.what == "train" else measure_steps)(args)
+    measures = dict(train=measure_training, compare=measure_comparison)
+    result, text = measures.get(args.what, measure_steps)(args)
     print(text)
     if args.json:
         write_sealed(args.json, result)
@@ -39,8 +40,13 @@ def check_options(args: argparse.Namespace):
     usual = vars(bench_parser().parse_args([args.what]))
     of_steps = {"repeats"}
     shared = {"what", "json", "debug"}
+    of_comparison = {"data", "label", "attribute", "share", "model"}
     for name, value in vars(args).items():
-        unused = name in of_steps if args.what == "train" else name not in of_steps | shared
+        unused = name not in of_steps | shared
+        if args.what == "train":
+            unused = name in of_steps
+        if args.what == "compare":
+            unused = name not in of_comparison | shared
         if unused and value != usual[name]:
             option = "--" + name.replace("_", "-")
             raise ValueError(f"{option} means nothing for pde bench {args.what}; leave it out.")
@@ -109,6 +115,23 @@ def speed_settings(args: argparse.Namespace) -> dict:
     if args.batch_size:
         settings["batch_size"] = args.batch_size
     return settings
+
+
+def measure_comparison(args: argparse.Namespace) -> tuple[dict, str]:
+    "The result of `pde bench compare`, and its table."
+    from pde_nb.benchmarks.comparison import bench_comparison, comparison_table, fake_features
+
+    if is_fake(args):
+        data = fake_features(args.data.removeprefix("fake:"), args.share)
+    else:
+        data = open_data(args.data, args.root, args.label, args.attribute)
+    if data.inputs.kind not in ("features", "table"):
+        kind = data.inputs.kind
+        raise ValueError(
+            f"--data {args.data}: these are {kind}, and bench compare is for features and tables."
+        )
+    result = bench_comparison(data, args.model or "linear")
+    return result, comparison_table(result)
 
 # %% ../../nbs/12_cli/11_bench.ipynb #f02b9d9c
 def is_fake(args):

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import zlib
 from contextlib import suppress
+from functools import cache
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,7 +25,7 @@ LIBRARIES = "pde_nb", "numpy", "scipy", "torch", "torchvision", "transformers", 
 
 
 def surroundings() -> dict:
-    "Versions, hardware and source revision; None for what cannot be found out."
+    "Versions, hardware and source revision, looked up once; None for what cannot be found out."
     return dict(
         python=platform.python_version(),
         system=platform.platform(),
@@ -35,6 +36,7 @@ def surroundings() -> dict:
     )
 
 # %% ../../nbs/01_core/04_files.ipynb #ba63d5b4
+@cache
 def _version(library):
     "The installed version of a library, or None."
     try:
@@ -43,6 +45,7 @@ def _version(library):
         return None
 
 
+@cache
 def _processor():
     "The name of the processor."
     try:
@@ -61,6 +64,7 @@ def _git(*args):
     return subprocess.run(command, capture_output=True, text=True, timeout=10)
 
 
+@cache
 def _revision():
     "The source revision of the checkout that the library runs from, with a + when it has local changes."
     try:

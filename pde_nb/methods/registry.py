@@ -118,4 +118,6 @@ def method_title(description: dict) -> str:
     name = description["name"]
     if name in FIRST_STAGES:
         return FIRST_STAGES[name].label
+    if name in METHODS:  # without a look at what other packages bring
+        return METHODS[name].title_of(description)
     return find_method(name).title_of(description) if name in method_names() else name

@@ -124,7 +124,11 @@ def plain_cells(values: np.ndarray) -> list:
     "The cells of a column as CSV has them: numbers in full, texts without formulas."
     if values.dtype.kind in "biuf":
         return values.tolist()
-    return ["" if value is None else disarm(str(value)) for value in values]
+    cells = {(str, ""): "", (type(None), None): ""}  # few values stand in many rows
+    for value in values.tolist():
+        if (type(value), value) not in cells:
+            cells[type(value), value] = disarm(str(value))
+    return [cells[type(value), value] for value in values.tolist()]
 
 # %% ../../nbs/08_training/11_portable.ipynb #po000012
 NETWORK = "the architecture of a network"
