@@ -93,6 +93,10 @@ def check_sharing(args: argparse.Namespace):
     for name in ("storage", "sampler"):
         if args.sensitivity and getattr(args, name):
             raise ValueError(f"--{name}: the runs of --sensitivity are made by one process; leave it out.")
+        if args.together and getattr(args, name):
+            raise ValueError(
+                f"--together: runs of --{name} are made one after the other; leave one of them out."
+            )
 
 
 def hide_password(storage: str):
@@ -139,7 +143,8 @@ def made_comparison(args: argparse.Namespace, data: Data) -> Comparison:
     kind = data.inputs.kind
     if args.storage is None and args.sampler is None:
         tried = tried_settings(args, kind)
-        return compare(data, args.run_folder, tried=tried, on_epoch=args.log, **asked_runs(args))
+        how = dict(on_epoch=args.log, together=args.together)
+        return compare(data, args.run_folder, tried=tried, **how, **asked_runs(args))
     search = asked_search(args, kind)
     return compare_shared(
         data,
@@ -187,6 +192,10 @@ def fill_numbers(args: argparse.Namespace):
         )
     if args.sampler and args.tries is not None:
         raise ValueError(f"--tries {args.tries}: it is of the grid; with --sampler give --trials.")
+    if args.sensitivity and args.together:
+        raise ValueError(
+            "--together is for a comparison, and --sensitivity runs one after the other; leave it out."
+        )
     if args.seeds is None:
         args.seeds = 1 if args.sensitivity else 5
     if args.tries is None:

@@ -6,8 +6,8 @@
 __all__ = ['STOP_FILE', 'LOOK_EVERY', 'ASKED', 'TIME_UP', 'ENDED_EARLY', 'GROUPS_FILE', 'PARTS', 'SEALED_FILES', 'RUN_FILES',
            'LASTING', 'START_ANEW', 'REMEDY', 'LINES', 'InUse', 'hold', 'ask_to_stop', 'Keeper', 'flat', 'claim',
            'can_go_on', 'reopen', 'write_record_of', 'read_record_of', 'run_file', 'add_file', 'check_files',
-           'guess_of_state', 'kept_guess', 'fingerprint', 'save_model', 'load_finished', 'save_split', 'save_ledger',
-           'line_ending', 'unfinished', 'read_config', 'completion']
+           'guess_of_state', 'kept_guess', 'fingerprint', 'save_model', 'load_finished', 'save_split', 'split_lines',
+           'split_parts', 'save_ledger', 'line_ending', 'unfinished', 'read_config', 'completion']
 
 # %% ../../nbs/08_training/03_folder.ipynb #43328d64
 import warnings
@@ -365,9 +365,11 @@ def kept_guess(folder) -> KeptGuess | None:
 import csv
 import hashlib
 import io
+from collections.abc import Iterator
 
 from ..algorithm.groups import group_names
 from ..core.files import write_whole
+from ..core.shared import once
 from ..core.tables import disarm
 from ..networks.weights import read_weights
 from ..sources.data import SPLITS, Data
@@ -412,16 +414,30 @@ LINES = 1 << 16  # of a file that are made together
 
 def save_split(path, data: Data):
     "The split of every row, as CSV."
-    names = ["unused", *SPLITS]
+    if len(data) > LINES:
+        parts = split_lines(data)
+    else:
+        parts = once(("split", data.digest), split_parts, data)
 
     def write(temporary):
         with open(temporary, "w") as f:
-            f.write("row,split\n")
-            for at in range(0, len(data), LINES):
-                codes = data.split[at : at + LINES].tolist()
-                f.writelines(f"{row},{names[code + 1]}\n" for row, code in enumerate(codes, at))
+            f.writelines(parts)
 
     write_whole(path, write)
+
+
+def split_lines(data: Data) -> Iterator[str]:
+    "The split of every row as text, many lines at a time."
+    names = ["unused", *SPLITS]
+    yield "row,split\n"
+    for at in range(0, len(data), LINES):
+        codes = data.split[at : at + LINES].tolist()
+        yield "".join(f"{row},{names[code + 1]}\n" for row, code in enumerate(codes, at))
+
+
+def split_parts(data: Data) -> list[str]:
+    "The same of a small data set, to be kept."
+    return list(split_lines(data))
 
 
 def save_ledger(path, run):
