@@ -20,9 +20,7 @@ class Pace:
     growth: float = 2.0  # an expansion makes the active set so many times as large, > 1
     slower: float = 0.3  # factor of the rate after warm-up and at a step back, in (0, 1]
     tries: int = 2  # stages in a row without a gain that end the training, ≥ 1
-    later_rounds: int | None = (
-        None  # as `rounds`, for the stages after the warm-up, ≥ 1; None: the same number
-    )
+    later_rounds: int | None = None  # as `rounds`, for stages after the warm-up; None: the same number
 
     def __post_init__(self):
         whole_number("rounds", self.rounds, 1)

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['Contender', 'contend', 'check_unseen', 'RunFailed', 'contender_spec', 'run_folder', 'trial_run', 'learning_rates',
-           'combinations', 'within_budget', 'Comparison', 'compare', 'network_named', 'chosen_methods']
+           'combinations', 'within_budget', 'Comparison', 'compare', 'check_before', 'network_named', 'chosen_methods']
 
 # %% ../../nbs/09_analysis/11_comparison.ipynb #4148e97f
 from copy import deepcopy
@@ -347,8 +347,7 @@ def compare(
     Raises `ValueError` when none can run, for a name that is not known, and for a folder that another
     process is writing to.
     """
-    check_unseen(data)
-    asked_logs(on_epoch, out)  # what cannot be used is said before the work
+    check_before(data, on_epoch, out)
     methods = chosen_methods(methods)
     tried = tuple(tried or learning_rates(DEFAULTS[data.inputs.kind].lr, 2))
     folder = writable_folder(out)
@@ -369,12 +368,17 @@ def compare(
                 failed += [name] if isinstance(error, RunFailed) else []
                 say(visible(f"{name}: not run: {error}"))
     if len(refused) == len(methods):
-        raise ValueError(
-            "no method could run: " + "; ".join(f"{k}: {why}" for k, why in refused.items())
-        ) from reason
+        why = "; ".join(f"{name}: {said}" for name, said in refused.items())
+        raise ValueError(f"no method could run: {why}") from reason
     ran = sorted(name for name in methods if name not in refused)
     others, unasked = found_beside(folder, specs, asked)
     return Comparison(read_results(folder, ran), refused, folder, tuple(failed), others, unasked)
+
+
+def check_before(data: Data, on_epoch, out):
+    "Raises before any work what `check_unseen` and `asked_logs` raise."
+    check_unseen(data)
+    asked_logs(on_epoch, out)
 
 
 def network_named(common: dict) -> dict:

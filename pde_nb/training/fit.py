@@ -204,7 +204,7 @@ def fit_in_memory(job: Job) -> Fit:
         record = logs.finish(conclude_job(job, first))
     return Fit(job.run.model, record, job.run, job.run)
 
-
+# %% ../../nbs/08_training/12_fit.ipynb #fitfold1
 def fit_in_folder(job: Job, folder: Path) -> Fit:
     "Go on from the checkpoint in a run folder, and write what the run came to; read that where it is done."
     run = job.run

@@ -44,6 +44,8 @@ import signal
 import threading
 import time
 
+from fastcore.basics import patch
+
 from ..core.arguments import number
 from ..core.files import sweep, writable_folder
 from .checkpoints import load_state, save_state
@@ -116,18 +118,23 @@ class Keeper:
         for which, handler in self.handlers.items():
             signal.signal(which, handler)
         self.lock.release()
-        if self.asked and not self.heeded and error[0] is None:  # after the last step: for whatever follows
-            raise KeyboardInterrupt(
-                f"asked to stop ({signal.Signals(self.asked).name}); this run is finished"
-            )
-
-    def _ask(self, which, frame):
-        "Remember that the run was asked to stop; the second time it ends at once."
-        if self.asked:
-            raise KeyboardInterrupt
-        self.asked = which
+        if self.asked and not self.heeded and error[0] is None:
+            pass_on(self.asked)
 
 # %% ../../nbs/08_training/03_folder.ipynb #28cb0e55
+@patch
+def _ask(self: Keeper, which, frame):
+    "Remember that the run was asked to stop; the second time it ends at once."
+    if self.asked:
+        raise KeyboardInterrupt
+    self.asked = which
+
+
+def pass_on(which: int):
+    "Interrupt whatever follows on a run that was asked to stop after its last step."
+    raise KeyboardInterrupt(f"asked to stop ({signal.Signals(which).name}); this run is finished")
+
+
 def tidy(folder: Path):
     "Remove what an earlier process has left half-written, and what it was asked."
     sweep(folder)

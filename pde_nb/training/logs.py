@@ -18,6 +18,8 @@ from copy import copy
 from importlib import import_module
 from pathlib import Path
 
+from fastcore.basics import patch
+
 from ..core.arguments import lookup
 from ..core.files import write_whole
 from .folder import flat
@@ -188,33 +190,43 @@ class MlflowLog(Log):
         "The steps at which a figure is there."
         return {metric.step for metric in self.client.get_metric_history(self.run_id, name)}
 
-    def write(self, row):
-        self.send({name: value for name, value in row.items() if name != "steps"}, row["steps"])
+# %% ../../nbs/08_training/11_logs.ipynb #lg00016b
+@patch
+def write(self: MlflowLog, row):
+    self.send({name: value for name, value in row.items() if name != "steps"}, row["steps"])
 
-    def conclude(self, figures, steps):
-        self.there |= {name: self.steps_of(name) for name in figures}
-        self.send(figures, steps)
 
-    def send(self, figures: dict, step: int):
-        "Send the figures of a step that are not there."
-        from mlflow.entities import Metric
+@patch
+def conclude(self: MlflowLog, figures, steps):
+    self.there |= {name: self.steps_of(name) for name in figures}
+    self.send(figures, steps)
 
-        now = int(1000 * time.time())
-        new = {name: value for name, value in figures.items() if step not in self.there.get(name, ())}
-        if new:
-            metrics = [Metric(name, float(value), now, step) for name, value in new.items()]
-            self.client.log_batch(self.run_id, metrics=metrics)
 
-    def close(self, status):
-        if self.client is not None and status:
-            self.client.set_terminated(self.run_id, status)
-        self.client = None
+@patch
+def send(self: MlflowLog, figures: dict, step: int):
+    "Send the figures of a step that are not there."
+    from mlflow.entities import Metric
 
-    def forget(self, folder, kept):
-        if kept.get("run"):
-            client = client_of(kept["store"], folder)
-            if client.get_run(kept["run"]).info.status == "RUNNING":
-                client.set_terminated(kept["run"], "KILLED")
+    now = int(1000 * time.time())
+    new = {name: value for name, value in figures.items() if step not in self.there.get(name, ())}
+    if new:
+        metrics = [Metric(name, float(value), now, step) for name, value in new.items()]
+        self.client.log_batch(self.run_id, metrics=metrics)
+
+
+@patch
+def close(self: MlflowLog, status):
+    if self.client is not None and status:
+        self.client.set_terminated(self.run_id, status)
+    self.client = None
+
+
+@patch
+def forget(self: MlflowLog, folder, kept):
+    if kept.get("run"):
+        client = client_of(kept["store"], folder)
+        if client.get_run(kept["run"]).info.status == "RUNNING":
+            client.set_terminated(kept["run"], "KILLED")
 
 # %% ../../nbs/08_training/11_logs.ipynb #lg000017
 def store_of(folder: Path, place: Path | None) -> str:
@@ -262,7 +274,7 @@ def run_of(client, mark: str, known: str | None, name: str, config: dict) -> str
     client.log_batch(found[0], params=[Param(key, value) for key, value in plain_settings(config).items()])
     return found[0]
 
-
+# %% ../../nbs/08_training/11_logs.ipynb #lg00017b
 def experiment_of(client) -> str:
     "The id of the experiment: `MLFLOW_EXPERIMENT_NAME`, or pde_nb; made where there is none."
     from mlflow.exceptions import MlflowException
@@ -376,7 +388,7 @@ def asked_logs(on_epoch, folder) -> list[Log]:
         log.check()
     return asked
 
-
+# %% ../../nbs/08_training/11_logs.ipynb #lg00023b
 def chosen_logs(on_epoch) -> list[Log]:
     "The logs that are asked for, new ones. Raises `ValueError` for what is no log."
     several = list(on_epoch) if isinstance(on_epoch, (list, tuple)) else [on_epoch]
