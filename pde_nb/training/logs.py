@@ -10,7 +10,6 @@ __all__ = ['MARK', 'ENVIRONMENT', 'LOGS', 'CsvLog', 'write_lines', 'TensorboardL
 import csv
 import logging
 import os
-import sys
 import time
 import uuid
 from contextlib import contextmanager
@@ -164,6 +163,7 @@ class MlflowLog(Log):
         self.place = place and Path(place)  # folder of a store for several runs; None: that of the run
 
     def check(self):
+        os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # the network is used where it is asked for
         needed("mlflow", "mlflow.tracking", "'pde_nb[track]'")
         if ENVIRONMENT not in os.environ:
             needed("mlflow", "sqlalchemy", "'pde_nb[track]' (its local store needs sqlalchemy)")
