@@ -144,12 +144,6 @@ class Keeper:
         if self.asked and not self.heeded and error[0] is None:
             pass_on(self.asked)
 
-    def _ask(self, which, frame):
-        "Remember that the run was asked to stop; the second time it ends at once."
-        if self.asked:
-            raise KeyboardInterrupt
-        self.asked = which
-
 # %% ../../nbs/08_training/03_folder.ipynb #28cb0e55
 @patch
 def _ask(self: Keeper, which, frame):
