@@ -316,9 +316,9 @@ def bench_table(result: dict) -> str:
         lines.append(f"{r['what']:<{width}} {unit(r['usual']):>12} {unit(r['ours']):>12} {ratio:>12}")
     where = result["surroundings"]
     versions = where["versions"]
+    clock = result.get("clock", "wall-clock time")
     lines.append(
-        f"Median of {result['repeats']} measurements in turn, {result.get('clock', 'wall-clock time')}, one thread, "
-        f"{where['processor']}, "
+        f"Median of {result['repeats']} measurements in turn, one thread, {clock}, {where['processor']}, "
         f"numpy {versions['numpy']}, torch {versions['torch']}."
     )
     return "\n".join(lines)
