@@ -136,6 +136,9 @@ def _products(n, preset):
 def _row(what, usual, ours):
     return dict(what=what, usual=usual, ours=ours, ratio=usual / ours)
 
+# %% ../../nbs/11_benchmarks/01_steps.ipynb #b1000004
+PROCESSOR = "processor time"  # seconds of this process, without those that other programs had
+
 # %% ../../nbs/11_benchmarks/01_steps.ipynb #b1000002
 def fused_layout():
     "The function that gives data the form of the fused step; None without numba."
@@ -259,7 +262,9 @@ def bench_synthetic(repeats: int = 15) -> dict:
             rows += _whole_rows(preset, model, max(1, repeats // 5))
     finally:
         torch.set_num_threads(threads)
-    return dict(bench="synthetic", threads=1, repeats=repeats, surroundings=surroundings(), rows=rows)
+    return dict(
+        bench="synthetic", threads=1, repeats=repeats, clock=PROCESSOR, surroundings=surroundings(), rows=rows
+    )
 
 # %% ../../nbs/11_benchmarks/01_steps.ipynb #85402635
 def bench_expansion(repeats: int = 15, n: int = 10_000_000, m: int = 1000) -> dict:
@@ -311,8 +316,9 @@ def bench_table(result: dict) -> str:
         lines.append(f"{r['what']:<{width}} {unit(r['usual']):>12} {unit(r['ours']):>12} {ratio:>12}")
     where = result["surroundings"]
     versions = where["versions"]
+    clock = result.get("clock", "wall-clock time")
     lines.append(
-        f"Median of {result['repeats']} measurements in turn, one thread, {where['processor']}, "
+        f"Median of {result['repeats']} measurements in turn, one thread, {clock}, {where['processor']}, "
         f"numpy {versions['numpy']}, torch {versions['torch']}."
     )
     return "\n".join(lines)

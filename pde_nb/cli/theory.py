@@ -15,6 +15,7 @@ from dataclasses import asdict
 from importlib.util import find_spec, resolve_name
 from pathlib import Path
 
+from threadpoolctl import threadpool_limits
 from tqdm.auto import tqdm
 
 from .shell import Exit, guarded
@@ -49,6 +50,12 @@ def _processes(jobs: int) -> str:
     return f"{jobs} process{'es' if jobs > 1 else ''}"
 
 # %% ../../nbs/12_cli/10_theory.ipynb #f4adf74f
+def one_thread(draw):
+    "What a function draws; t-SNE has little to do at a time, and with more threads it mostly waits."
+    with threadpool_limits(1):
+        return draw()
+
+
 def write_figures(
     folder: Path,
     records: list[dict],  # of `run_seeds`
@@ -59,7 +66,7 @@ def write_figures(
         "demo_synthetic": pictures.fig_demo_synthetic(records),
         "demo_synthetic_gdm": pictures.fig_demo_synthetic_gdm(records),
         "demo_synthetic_ablation": pictures.fig_demo_synthetic_ablation(records),
-        "data": pictures.fig_data(),
+        "data": one_thread(pictures.fig_data),
         "to_end": pictures.fig_to_end(to_end),
     }
     for name, figure in drawn.items():

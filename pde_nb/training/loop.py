@@ -194,6 +194,8 @@ class Turns:
         self.keep = keep
         self.steps = steps_of(run, keep, lambda left: None)
         self.stream = torch.cuda.Stream(run.device) if run.device.type == "cuda" else None
+        if self.stream:  # it begins after what has set the run up
+            self.stream.wait_stream(torch.cuda.current_stream(run.device))
         self.began = time.monotonic() - run.seconds  # what the run has had before counts
 
     def step(self) -> bool:
