@@ -18,8 +18,8 @@ from ..core.files import json_text, writable_folder, write_json
 from ..sources.examples import example_table
 from ..sources.published import NOISE, write_relabelled
 from ..sources.published_check import Examination, check_set_name, examination_text, examine
-from ..sources.stored import unpack_npz
 from ..sources.published_fetch import Part, Unavailable, fetch, layout_of, where
+from ..sources.stored import unpack_npz
 
 # %% ../../nbs/12_cli/06_data.ipynb #4bb9b8a5
 OPTIONS_OF = {

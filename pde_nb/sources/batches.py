@@ -286,7 +286,7 @@ class PixelReader:
         "Some pictures (b, C, H, W)."
         raise NotImplementedError
 
-
+# %% ../../nbs/05_sources/07_batches.ipynb #32c549f4
 class PixelSource(Source):
     "Pictures from one array (n, C, H, W), 8-bit or float32, or from a `PixelReader`."
 

@@ -6,13 +6,12 @@
 __all__ = ['READERS', 'is_stored_table', 'table_files', 'files_of', 'reading', 'ParquetFile', 'ArrowFile', 'TableFiles',
            'check_same_columns', 'read_values', 'is_words', 'read_words', 'read_codes', 'words_of', 'StoredTable',
            'stored_digest', 'taken', 'values_of', 'StoredVectors', 'vectors_of', 'StoredWords', 'StoredTexts',
-           'from_parquet', 'read_label', 'as_list', 'check_there', 'read_split', 'stored_inputs', 'first_width',
-           'stored_kind']
+           'from_parquet', 'read_label', 'where_text', 'as_list']
 
 # %% ../../nbs/05_sources/03_columnar.ipynb #ca000004
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -20,10 +19,11 @@ import numpy as np
 from jaxtyping import Int, Shaped
 
 from ..core.arguments import did_you_mean
+from ..core.files import listed
 from .blanks import column_with_blanks
 from .data import Data, make_data, split_code
 from .examples import check_twice, fingerprint, need
-from .stored import LARGE, STEP, known_digest
+from .stored import LARGE, ROOM, STEP, known_digest
 
 # %% ../../nbs/05_sources/03_columnar.ipynb #ca000007
 def is_stored_table(path) -> bool:
@@ -51,7 +51,7 @@ def files_of(path) -> list[Path]:
             raise ValueError(f"{str(path)!r} has no .parquet and no .arrow file; name the folder that has.")
         return files
     if not path.is_file():
-        near = did_you_mean(path.name, [p.name for p in path.parent.iterdir()]) if path.parent.is_dir() else ""
+        near = did_you_mean(path.name, [p.name for p in listed(path.parent)])
         raise ValueError(f"there is no file {str(path)!r}{near}.")
     return [path]
 
@@ -127,7 +127,7 @@ class TableFiles:
     def __init__(self, paths: list[Path]):
         for path in paths:
             if path.suffix not in READERS:
-                raise ValueError(f"{str(path)!r} is no .parquet and no .arrow file; tables on disk are these.")
+                raise ValueError(f"{str(path)!r} is no .parquet and no .arrow file; give one of these.")
         self.paths = paths
         self.files = [READERS[path.suffix](path) for path in paths]
         self.schema = self.files[0].schema
@@ -156,7 +156,7 @@ class TableFiles:
                 yield at, batch
                 at += len(batch)
             if at != self.ends[k]:
-                raise ValueError(f"{str(file.path)!r} was cut off or changed while it was read; open it anew.")
+                raise ValueError(f"{str(file.path)!r} was cut off or changed while it was read.")
 
 
 def check_same_columns(file, first):
@@ -247,7 +247,8 @@ class StoredTable:
     @cached_property
     def digest(self) -> str:
         "That of all bytes of the files, each of which is read once, and again when it changes."
-        return stored_digest(self.files, [f"{name}={kind}" for name, kind in self.kinds.items()], self.missing)
+        kinds = [f"{name}={kind}" for name, kind in self.kinds.items()]
+        return stored_digest(self.files, kinds, self.missing)
 
     def pieces(self, rows: Int[np.ndarray, " k"] | None = None) -> Iterator[tuple[int, dict]]:
         "Position and values by name of all rows, in pieces; `rows`: of these alone, position among them."
@@ -261,7 +262,7 @@ def stored_digest(files: TableFiles, *parts) -> str:
 
 
 def taken(files: TableFiles, columns: list[str], rows=None) -> Iterator[tuple]:
-    "The Arrow batches of some rows, which ascend, with their position among them; all rows where none are named."
+    "The Arrow batches of some rows, which ascend, with their position among them; None: of all rows."
     for at, batch in files.batches(columns, rows):
         if rows is None:
             yield at, batch
@@ -385,16 +386,15 @@ def from_parquet(
     """
     files = TableFiles(files_of(path))
     attributes = as_list(attribute)
-    check_there(files, dict(label=[label], attribute=attributes, text=as_list(text), features=as_list(features)))
+    roles = dict(label=[label], attribute=attributes, text=as_list(text), features=as_list(features))
+    check_there(files, roles)
     if missing not in ("error", "fill"):
         raise ValueError(f"missing={missing!r}; use 'error' or 'fill'.")
     used = [label, *attributes]
     parts = read_split(files, split, used)
     inputs = stored_inputs(files, [*used, split], as_list(features), as_list(text), columns or {}, missing)
-    size = sum(file.stat().st_size for file in files.paths)
-    note = f"{Path(path).name} stays on the disk ({size / 1e6:,.0f} MB): its rows are read when they are asked for"
     options = {"name": Path(path).name.partition(".")[0]} | options
-    options["notes"] = (*options.get("notes", ()), note)
+    options["notes"] = (*options.get("notes", ()), where_text(files))
     found = {name: read_values(files, name) for name in attributes}
     y, options = read_label(files, label, options)
     return make_data(inputs, y, found, parts, label=label, **options)
@@ -410,13 +410,22 @@ def read_label(files: TableFiles, label: str, options: dict) -> tuple[np.ndarray
     return codes, options | {"classes": tuple(words.tolist())}
 
 
+def where_text(files: TableFiles) -> str:
+    "A note on a table that is not read into memory, and on what that costs."
+    size = sum(file.stat().st_size for file in files.paths)
+    return (
+        f"the table stays on the disk ({size / 1e6:,.0f} MB); {ROOM / 1e6:,.0f} MB of rows are held at a "
+        "time, so an epoch that shows more reads the files more than once"
+    )
+
+
 def as_list(names) -> list[str]:
     "One name, several or None as a list."
     if names is None:
         return []
     return [names] if isinstance(names, str) else list(names)
 
-
+# %% ../../nbs/05_sources/03_columnar.ipynb #ca00001e
 def check_there(files: TableFiles, roles: dict[str, list[str]]):
     "Raises `ValueError` for a column that is not there, or is the label and something else."
     names = files.schema.names
@@ -464,10 +473,10 @@ def stored_inputs(files: TableFiles, used, features, text, asked: dict, missing:
     kinds = {name: stored_kind(files.schema.field(name).type, name, asked.get(name)) for name in names}
     kinds = {name: kind for name, kind in kinds.items() if kind != "drop"}
     if not kinds:
-        raise ValueError(f"no feature is left beside {', '.join(map(str, used))}; add columns, or name text=.")
+        raise ValueError(f"no feature is left beside {', '.join(map(str, used))}; add columns.")
     return StoredTable(files, kinds, missing)
 
-
+# %% ../../nbs/05_sources/03_columnar.ipynb #ca00001f
 def first_width(files: TableFiles, name: str) -> int:
     "How long the first list of a column is."
     _, batch = next(files.batches([name]))
@@ -489,7 +498,7 @@ def stored_kind(kind, name: str, asked: str | None) -> str:
     if asked or not found:
         why = f"cannot be read as {asked}" if asked and found else "is no number and no text"
         raise ValueError(
-            f"the column {name!r} holds {kind}, which {why} where a table stays on the disk; convert it there, "
-            f"or leave it out: --as {name}=drop (in Python columns={{{name!r}: 'drop'}})."
+            f"the column {name!r} holds {kind}, which {why} where a table stays on the disk; "
+            f"convert it there, or leave it out: --as {name}=drop (in Python columns={{{name!r}: 'drop'}})."
         )
     return found

@@ -232,7 +232,7 @@ def _categories(values, name):
         )
     return column
 
-
+# %% ../../nbs/05_sources/02_data.ipynb #6a8e2d77
 def _labels(y, name, classes):
     "Codes, names of the classes, and the values that stand for the classes in the groups."
     column = _categories(y, name)
@@ -328,7 +328,7 @@ def _cells_of(column, which):
         return np.array(column[which].tolist())
     return column if which.all() else column[which]
 
-
+# %% ../../nbs/05_sources/02_data.ipynb #fbd128b1
 def _training_attributes(train_by, attributes) -> list[str]:
     "The names of the attributes that divide the training set."
     if train_by is None:

@@ -249,7 +249,9 @@ class Moments:
     "Number, mean and squared deviations of columns of numbers, as their rows come; nan is left out."
 
     def __init__(self, k: int):
-        self.n, self.mean, self.squares = np.zeros(k), np.zeros(k), np.zeros(k)
+        self.n = np.zeros(k)
+        self.mean = np.zeros(k)
+        self.squares = np.zeros(k)
 
     def add(self, x: Float[np.ndarray, "b k"]):
         "Take in some rows."
@@ -278,7 +280,7 @@ def learn_stored(
     train: Bool[np.ndarray, " n"],
     standardised: bool = True,  # numbers, that is
 ) -> tuple[ColumnCode, ...]:
-    "The codes of all columns. Raises `ValueError` for cells that are missing or infinite, and as `learn_column`."
+    "The codes of all columns. Raises `ValueError` for missing or infinite cells, and as `learn_column`."
     numbers = [name for name, kind in table.kinds.items() if kind != "category"]
     words = {name: set() for name in table.kinds if name not in numbers}
     moments, sample = Moments(len(numbers)), []
@@ -298,7 +300,8 @@ def learn_stored(
     sample = np.concatenate(sample)
     codes = {name: words_code(name, seen, table.files.schema) for name, seen in words.items()}
     for k, name in enumerate(numbers):
-        codes[name] = numbers_code(name, table.kinds[name], sample[:, k], n_gone[name], moments, k, standardised)
+        about = table.kinds[name], sample[:, k], n_gone[name]
+        codes[name] = numbers_code(name, *about, moments, k, standardised)
     return tuple(codes[name] for name in table.kinds)
 
 
@@ -326,7 +329,7 @@ def count_gone(name: str, values, at: int, missing: str) -> Bool[np.ndarray, " n
         infinite = np.isinf(values)
         if infinite.any():
             row = at + int(infinite.argmax())
-            raise ValueError(f"the column {name!r} has an infinite value in row {row}; correct or drop the row.")
+            raise ValueError(f"the column {name!r} has an infinite value in row {row}; drop the row.")
     if missing == "error" and gone.any():
         raise ValueError(
             f"the column {name!r} has a missing value in row {at + int(gone.argmax())}; drop such rows, fill "
@@ -344,8 +347,9 @@ def check_few(name: str, seen: set):
     "Refuse a category that names examples."
     if len(seen) > MAX_CATEGORIES:
         raise ValueError(
-            f"column {name!r} has more than {MAX_CATEGORIES:,} different values in training; it names examples "
-            f"rather than kinds of them: leave it out with --as {name}=drop (columns={{{name!r}: 'drop'}})."
+            f"column {name!r} has more than {MAX_CATEGORIES:,} different values in training; it names "
+            "examples rather than kinds of them: leave it out, "
+            f"--as {name}=drop (columns={{{name!r}: 'drop'}})."
         )
 
 

@@ -265,7 +265,8 @@ def _check_stored(x):
     "Refuse pixels in a file that would have to be converted."
     if x.ndim == 4 and x.dtype not in (np.uint8, np.float32):
         raise ValueError(
-            f"the pixels in {Path(x.filename).name!r} are {x.dtype}; write them as uint8, or as float32 in [0, 1]."
+            f"the pixels in {Path(x.filename).name!r} are {x.dtype}; "
+            "write them as uint8, or as float32 in [0, 1]."
         )
 
 

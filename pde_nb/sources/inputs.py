@@ -129,7 +129,8 @@ class StoredSource(Source):
         in_order: bool = False,
         **about,  # standard, codes, notes: as in `ArraySource`
     ):
-        self.device, self.kind, self.digest = check_device(device), kind, digest
+        self.device = check_device(device)
+        self.kind, self.digest = kind, digest
         self.names = () if isinstance(outputs, int) else tuple(outputs)
         self.shape = (len(self.names) or outputs,)
         self.n, self.in_order = n, in_order
@@ -175,13 +176,14 @@ def mapped_source(inputs: MappedArrays, split, *, device, normalise, digest: str
     how = dict(kind="features", device=device, digest=settings, standard=standard)
     return StoredSource(len(x), x.shape[1], fetch, **how)
 
+
 def kept_standard(about: dict, pieces, train) -> Standard:
     "Mean and standard deviation of a file that is read through, the first time."
     return standard_from_dict(kept(about, lambda: standard_dict(learn_in_pieces(pieces, train))))
 
 # %% ../../nbs/05_sources/08_inputs.ipynb #in0000s3
-def vector_source(inputs: StoredVectors | ShardArrays, split, *, device, normalise, digest: str) -> StoredSource:
-    "A source of features in a column of lists, or in members of shards. Raises `ValueError` for values that are not finite."
+def vector_source(inputs: StoredVectors | ShardArrays, split, *, device, normalise, digest) -> StoredSource:
+    "A source of features in lists, or in shards. Raises `ValueError` for values that are not finite."
     train = _training_rows(split, len(inputs))
     packed = np.packbits(train).tobytes()
     settings = settings_digest("features", digest, normalise is not None, packed)
@@ -475,6 +477,14 @@ def _check_settings(inputs, files, pictures, texts):
             "leave it out, or resize them before."
         )
 
+# %% ../../nbs/05_sources/08_inputs.ipynb #in0000s7
+STORED = {  # what stays on the disk, and who makes its batches
+    MappedArrays: mapped_source,
+    StoredTable: stored_table_source,
+    StoredVectors: vector_source,
+    ShardArrays: vector_source,
+}
+
 # %% ../../nbs/05_sources/08_inputs.ipynb #in0000s6
 class ShardPictures(PixelReader):
     "Pictures in shards, decoded as `decode` does when they are asked for."
@@ -482,7 +492,8 @@ class ShardPictures(PixelReader):
     dtype = np.dtype(np.uint8)
 
     def __init__(self, inputs: StoredPictures, size: int, centre, workers: int | None, device):
-        self.inputs, self.centre, self.device = inputs, centre, device
+        self.inputs, self.centre = inputs, centre
+        self.device = device
         self.shape = (len(inputs), 3, size, size)
         self.pool = ThreadPoolExecutor(workers or min(8, os.cpu_count() or 1))
 
@@ -525,20 +536,18 @@ def make_source(
     if kind == "texts":
         how = dict(tokenizer=tokenizer, max_tokens=max_tokens, progress=progress)
         return TokenSource(inputs.first, inputs.second, **how, **common)
-    if isinstance(inputs, StoredTable):
-        return stored_table_source(inputs, data.split, normalise=normalise, **common)
-    if isinstance(inputs, (StoredVectors, ShardArrays)):
-        return vector_source(inputs, data.split, normalise=normalise, **common)
+    if type(inputs) in STORED and kind != "pixels":
+        return STORED[type(inputs)](inputs, data.split, normalise=normalise, **common)
     if kind == "table":
         return table_source(inputs.columns, data.split, normalise=normalise, how=inputs.how, **common)
     if kind == "features":
-        if isinstance(inputs, MappedArrays):
-            return mapped_source(inputs, data.split, normalise=normalise, **common)
         return feature_source(inputs.x, data.split, normalise=normalise, **common)
     if isinstance(inputs, StoredPictures):
         x = ShardPictures(inputs, size or 224, centre, workers, check_device(device))
+    elif kind == "pixels":
+        x = inputs.x
     else:
-        x = inputs.x if kind == "pixels" else decode_all(inputs, size or 224, cache, workers, progress, centre)
+        x = decode_all(inputs, size or 224, cache, workers, progress, centre)
     common["digest"] += f" {CACHE_VERSION}"
     if centre is not None:
         common["digest"] += f" centre {centre}"

@@ -29,7 +29,6 @@ from pde_nb.core.schema import (
 from ..core.seals import COPY_AGAIN
 from .batches import PixelSource, Source
 from .blanks import known_values
-from .columns import HowRead
 from .data import Data
 from pde_nb.sources.encoding import (
     ColumnCode,

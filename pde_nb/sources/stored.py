@@ -65,7 +65,7 @@ def kept(
     about: dict,  # plain values: what the result depends on
     compute: Callable[[], dict],
 ) -> dict:
-    "Plain values that are computed once and then read from the cache folder; one that is damaged is replaced."
+    "Plain values that are computed once and then read from the cache folder; damaged ones are replaced."
     key = hashlib.sha256(repr(sorted(about.items())).encode()).hexdigest()[:24]
     path = stored_folder() / f"{key}.json"
     with suppress(ValueError):
@@ -296,23 +296,30 @@ class Window:
         self.fetch(ascending, found)
         return found[back]
 
-    def places(self, rows) -> np.ndarray | None:
-        "Where rows are held; None where one is not."
-        if not len(self.rows):
-            return None
-        at = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
-        return at if (self.rows[at] == rows).all() else None
+# %% ../../nbs/05_sources/00_stored.ipynb #sd00001e
+from fastcore.basics import patch
 
-    def refill(self, rows):
-        "Fetch the rows that are wanted next, as many as there is room for; none where others were asked for."
-        whole = max(1, self.most // max(1, len(rows))) * len(rows)  # batches
-        coming = self.wanted[self.at : self.at + whole]
-        if len(coming) < len(rows) or not (coming[: len(rows)] == rows).all():
-            return
-        self.rows = np.zeros(0, np.int64)  # an error in between leaves nothing that is held
-        ascending = np.unique(coming)
-        if len(ascending) > len(self.held):
-            self.held = np.empty((len(ascending), self.width), np.float32)
-        self.fetch(ascending, self.held[: len(ascending)])
-        self.n_fetched += len(ascending)
-        self.rows = ascending
+
+@patch
+def places(self: Window, rows) -> np.ndarray | None:
+    "Where rows are held; None where one is not."
+    if not len(self.rows):
+        return None
+    at = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
+    return at if (self.rows[at] == rows).all() else None
+
+
+@patch
+def refill(self: Window, rows):
+    "Fetch the rows that are wanted next, as many as there is room for; none where others were asked for."
+    whole = max(1, self.most // max(1, len(rows))) * len(rows)  # batches
+    coming = self.wanted[self.at : self.at + whole]
+    if len(coming) < len(rows) or not (coming[: len(rows)] == rows).all():
+        return
+    self.rows = np.zeros(0, np.int64)  # an error in between leaves nothing that is held
+    ascending = np.unique(coming)
+    if len(ascending) > len(self.held):
+        self.held = np.empty((len(ascending), self.width), np.float32)
+    self.fetch(ascending, self.held[: len(ascending)])
+    self.n_fetched += len(ascending)
+    self.rows = ascending

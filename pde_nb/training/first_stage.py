@@ -73,8 +73,7 @@ from .record import FirstStageRecord, RunRecord
 # %% ../../nbs/08_training/11_first_stage.ipynb #827f41f9
 def network_outputs(run: Run, rows: np.ndarray, forward) -> np.ndarray:
     "What `forward` gives for some rows, as one array."
-    parts = outputs(run.model, run.source, rows, run.settings.eval_batch, run.autocast, forward)
-    return torch.cat(parts).numpy()
+    return outputs(run.model, run.source, rows, run.settings.eval_batch, run.autocast, forward).numpy()
 
 
 def training_scores(run: Run, folder: Path | None = None) -> np.ndarray:

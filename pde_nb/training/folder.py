@@ -322,8 +322,8 @@ def kept_guess(folder) -> KeptGuess | None:
 
 # %% ../../nbs/08_training/03_folder.ipynb #666d5b33
 import csv
-import io
 import hashlib
+import io
 
 from ..algorithm.groups import group_names
 from ..core.files import write_whole
@@ -399,7 +399,8 @@ def save_ledger(path, run):
             csv.writer(f).writerow(("row", "group", "stage", "epoch"))
             for at in range(0, len(rows), LINES):
                 some = slice(at, at + LINES)
-                f.writelines(f"{row}{endings[k]}" for row, k in zip(rows[some].tolist(), kinds[some].tolist()))
+                lines = zip(rows[some].tolist(), kinds[some].tolist())
+                f.writelines(f"{row}{endings[k]}" for row, k in lines)
 
     write_whole(path, write)
 

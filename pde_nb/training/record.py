@@ -285,7 +285,7 @@ def entered_of(run: Run) -> Entered | None:
 
 
 def sum_entered(groups, stages, epochs, times) -> Entered:
-    "From group, stage and epoch of examples, and how many are alike. Raises `ValueError` where there is none."
+    "From group, stage and epoch, and how many examples have them. Raises `ValueError` where none has."
     names, group_of = np.unique(np.asarray(groups, str), return_inverse=True)
     stages, epochs = np.asarray(stages), np.asarray(epochs)
     n = int(stages.max()) + 1
