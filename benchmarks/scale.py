@@ -188,7 +188,8 @@ def exponents(case: str, rows: list[dict]) -> dict:
 
 
 def exponent(sizes: list[int], values: list[float], least: float) -> float | None:
-    """The slope over sizes whose value is above the smallest one's by `least`; None for fewer than two."""
+    """The slope over sizes that add `least` and a third to the value of the smallest; None for too few."""
+    least = max(least, values[0] / 3)  # less is within what the same size takes from time to time
     points = [(math.log(s), math.log(v - values[0])) for s, v in zip(sizes, values) if v - values[0] > least]
     if len(points) < 2:
         return None
@@ -200,7 +201,7 @@ def main():
     """Measure what is asked for, and write the record."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", default="results/scale.json")
-    parser.add_argument("--cases", nargs="+", choices=SIZES, default=list(SIZES))
+    parser.add_argument("--cases", nargs="*", choices=SIZES, default=list(SIZES), help="none: fit anew")
     parser.add_argument("--most", type=int, default=10**9, help="leave out sizes above")
     parser.add_argument("--measure", help=argparse.SUPPRESS)
     parser.add_argument("--size", help=argparse.SUPPRESS)
@@ -216,7 +217,9 @@ def main():
             if value <= args.most:
                 rows.append(run_process(USUAL | AT.get(case, {}) | {case: value}))
                 print(case, value, rows[-1]["parts"], rows[-1]["megabytes"], flush=True)
-        cases[case] = dict(rows=rows, exponents=exponents(case, rows))
+        cases[case] = dict(rows=rows)
+    for case, found in cases.items():
+        found["exponents"] = exponents(case, found["rows"])
     write_sealed(args.out, dict(cases=cases, surroundings=surroundings()))
 
 

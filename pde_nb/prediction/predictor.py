@@ -37,16 +37,19 @@ def source_logits(
     model.eval()
     announce(source, rows)
     whole = hasattr(source, "span") and len(rows) == len(source) and (np.diff(rows) == 1).all()
-    parts = []
+    out = None
     try:
         for at in range(0, len(rows), batch):
             stop = min(at + batch, len(rows))
             with autocast():
                 x = source.span(at, stop) if whole else source.batch(rows[at:stop])
-                parts.append(model(x).cpu())
+                part = model(x).cpu()
+            if out is None:
+                out = part.new_empty((len(rows), *part.shape[1:]))
+            out[at:stop] = part
     finally:
         model.train(was_training)
-    return torch.cat(parts).double().numpy() if parts else np.zeros((0, 0))
+    return np.zeros((0, 0)) if out is None else out.double().numpy()
 
 
 def softmax(

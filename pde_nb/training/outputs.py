@@ -16,15 +16,20 @@ from ..sources.batches import Source, announce
 
 # %% ../../nbs/08_training/04_outputs.ipynb #89f32c92
 @torch.no_grad()
-def outputs(model: nn.Module, source: Source, rows: np.ndarray, batch: int, autocast, forward) -> list:
-    "What `forward` gives for each batch of the rows, with the model in evaluation mode; its mode stays."
-    was_training, out = model.training, []
+def outputs(model: nn.Module, source: Source, rows: np.ndarray, batch: int, autocast, forward):  # a Tensor
+    "What `forward` gives for the rows, with the model in evaluation mode; its mode stays. None for no rows."
+    was_training, out = model.training, None
     announce(source, rows)
     model.eval()
     try:
         for at in range(0, len(rows), batch):
             with autocast():
-                out.append(forward(source.batch(rows[at : at + batch])))
+                part = forward(source.batch(rows[at : at + batch]))
+            if (
+                out is None
+            ):  # one tensor: small ones between large ones would keep memory from being used again
+                out = part.new_empty((len(rows), *part.shape[1:]))
+            out[at : at + len(part)] = part
     finally:
         model.train(was_training)
     return out
@@ -39,7 +44,7 @@ def predict(
 ) -> np.ndarray:  # (len(rows),) predicted classes
     "Predicted classes, in evaluation mode; the mode of the model is left as it was."
     out = outputs(model, source, rows, batch, autocast, lambda x: model(x).argmax(1))
-    return torch.cat(out).cpu().numpy() if out else np.zeros(0, np.int64)
+    return np.zeros(0, np.int64) if out is None else out.cpu().numpy()
 
 
 def probabilities(
@@ -51,4 +56,4 @@ def probabilities(
 ) -> np.ndarray:  # (len(rows), classes) float64
     "Predicted probability of every class, in evaluation mode; the mode of the model is left as it was."
     out = outputs(model, source, rows, batch, autocast, lambda x: model(x).float().softmax(1))
-    return torch.cat(out).double().cpu().numpy()
+    return out.double().cpu().numpy()
