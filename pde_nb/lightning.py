@@ -37,8 +37,11 @@ from pde_nb.algorithm.epochs import (
     EpochBatches,
     PlanEpochs,
     RoundEpochs,
+    check_alike,
+    check_sizes,
     kept_state,
     labels_of,
+    predictions_of,
     restore,
     scale_rates,
 )
@@ -78,21 +81,6 @@ class PDEDataModule(LightningDataModule):
         self.share_out(0, 1)
 
 # %% ../nbs/08_deployment/42_lightning.ipynb #lt000011
-def check_sizes(train, val, groups: Groups, val_groups: Groups):
-    "Raises `ValueError` where examples and groups do not belong together."
-    for name, data, of in (("train", train, groups), ("val", val, val_groups)):
-        if len(data) != len(of):
-            raise ValueError(
-                f"{name} has {len(data):,} examples and its groups are of {len(of):,}; give one for each, "
-                "in the same order."
-            )
-    same = len(groups.values) == len(val_groups.values)
-    if not same or not all(map(np.array_equal, groups.values, val_groups.values)):
-        raise ValueError(
-            "groups and val_groups are coded differently: make_groups(y_val, attribute_val, like=groups)."
-        )
-
-
 def check_loader(loader: dict):
     "Raises `ValueError` for arguments of `DataLoader` that the plan decides."
     ours = sorted({"batch_sampler", "sampler", "shuffle", "drop_last", "dataset"} & set(loader))
@@ -281,7 +269,7 @@ def setup(self: PDECallback, trainer: Trainer, pl_module, stage: str):
     if stage != "fit":
         return
     check_trainer(trainer, data)
-    check_alike(data)
+    check_alike(data.identity())
     trainer.reload_dataloaders_every_n_epochs = 1
     if data.n_epochs is not None:
         set_epochs(trainer, data.n_epochs)
@@ -321,22 +309,6 @@ def check_trainer(trainer: Trainer, data: PDEDataModule):
             "a schedule that sets itself needs validation after each round: leave out val_check_interval "
             "and check_val_every_n_epoch."
         )
-
-
-def check_alike(data: PDEDataModule):
-    "Raises `ValueError` where the processes do not have the same plan."
-    distributed = torch.distributed
-    if not (distributed.is_available() and distributed.is_initialized()):
-        return
-    found = [None] * distributed.get_world_size()
-    distributed.all_gather_object(found, data.identity())
-    for rank, theirs in enumerate(found):
-        other = [name for name in theirs if theirs[name] != found[0][name]]
-        if other:
-            raise ValueError(
-                f"process {rank} has another {' and '.join(other)} than process 0. Make the data, the groups "
-                "and the plan in the same way, with the same seed, in each process."
-            )
 
 
 def set_epochs(trainer: Trainer, n: int):
@@ -433,18 +405,6 @@ def on_validation_epoch_end(self: PDECallback, trainer: Trainer, pl_module):
     pl_module.log(self.prefix + "average", found["average"], **options)
     pl_module.log(self.prefix + "group_mean", found["group_mean"], **options)
 
-# %% ../nbs/08_deployment/42_lightning.ipynb #lt000031
-def predictions_of(outputs, n: int) -> torch.Tensor:
-    "What `validation_step` returned: a prediction for each of `n` examples, else `ValueError`."
-    found = outputs.get("predictions") if isinstance(outputs, dict) else outputs
-    if isinstance(found, torch.Tensor) and found.ndim and len(found) == n:
-        return found
-    shown = f"{tuple(found.shape)}" if isinstance(found, torch.Tensor) else type(found).__name__
-    raise ValueError(
-        f"validation_step returned {shown} for a batch of {n}: return the scores (n, classes) or the "
-        "predicted classes (n,), alone or as dict(predictions=…); PDECallback counts them by group."
-    )
-
 # %% ../nbs/08_deployment/42_lightning.ipynb #lt000039
 @patch
 def on_validation_end(self: PDECallback, trainer: Trainer, pl_module):
@@ -478,8 +438,13 @@ def on_train_end(self: PDECallback, trainer: Trainer, pl_module):
 def on_load_checkpoint(self: PDECallback, trainer: Trainer, pl_module, checkpoint: dict):
     "Put the progress of a checkpoint right, so that no step is made twice and no validation missed."
     data = data_of(trainer)
-    if data.resumed is None or "loops" not in checkpoint:
+    if "loops" not in checkpoint or trainer.state.fn != "fit":
         return
+    if data.resumed is None:
+        raise ValueError(
+            f"the checkpoint has no state of {type(data).__qualname__}: it was written with other data, and "
+            "nobody knows which batch comes next. Start anew from its weights: load_from_checkpoint."
+        )
     progress = checkpoint["loops"]["fit_loop"]
     epochs, batches = progress["epoch_progress"], progress["epoch_loop.batch_progress"]
     epoch, done = data.resumed
