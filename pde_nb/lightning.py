@@ -159,7 +159,9 @@ def setup(self: PDEDataModule, stage: str):
     trainer = self.trainer
     if not any(isinstance(callback, PDECallback) for callback in trainer.callbacks):
         raise ValueError("PDEDataModule needs its callback: Trainer(callbacks=[PDECallback(), …]).")
-    self.share_out(trainer.global_rank, trainer.world_size)
+    here = trainer.global_rank, trainer.world_size
+    if stage == "fit" or here != (self.train_batches.rank, self.train_batches.ranks):
+        self.share_out(*here)
 
 
 @patch
@@ -263,11 +265,11 @@ class PDECallback(Callback):
 def setup(self: PDECallback, trainer: Trainer, pl_module, stage: str):
     "Set what the Trainer needs. Raises `ValueError` for a Trainer that would not show the plan."
     data = data_of(trainer)
-    self.begin()
     self.worst = WorstGroupAccuracy(data.val_groups.n_groups, group_names(data.val_groups))
     trainer._accelerator_connector.use_distributed_sampler = False
     if stage != "fit":
         return
+    self.begin()
     check_trainer(trainer, data)
     check_alike(data.identity())
     trainer.reload_dataloaders_every_n_epochs = 1
@@ -304,10 +306,11 @@ def check_trainer(trainer: Trainer, data: PDEDataModule):
             f"val_check_interval={every}, and the shortest epoch has {shortest} steps; give at most "
             f"{shortest}, or check_val_every_n_epoch=None to count the steps over all epochs."
         )
-    if data.n_epochs is None and (every, trainer.check_val_every_n_epoch) != (1.0, 1):
+    looks = trainer.enable_validation and (every, trainer.check_val_every_n_epoch) == (1.0, 1)
+    if data.n_epochs is None and not looks:
         raise ValueError(
-            "a schedule that sets itself needs validation after each round: leave out val_check_interval "
-            "and check_val_every_n_epoch."
+            "a schedule that sets itself needs validation after each round: write a validation_step, "
+            "and leave out limit_val_batches, val_check_interval and check_val_every_n_epoch."
         )
 
 
@@ -334,6 +337,12 @@ def on_train_epoch_start(self: PDECallback, trainer: Trainer, pl_module):
             f"would make {trainer.num_training_batches} with {type(batches or loader).__name__}. Give "
             "Trainer(reload_dataloaders_every_n_epochs=1, use_distributed_sampler=False), and leave the "
             "loader to PDEDataModule."
+        )
+    told = not isinstance(data.epochs, RoundEpochs) or data.epochs.rounds.round == trainer.current_epoch
+    if not told:
+        raise RuntimeError(
+            f"round {data.epochs.rounds.round} was shown, and validation did not follow; it would be shown "
+            "again. Let the Trainer validate after each epoch."
         )
     if self.go_back:
         restore(self.kept, pl_module, trainer.optimizers)

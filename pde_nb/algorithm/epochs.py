@@ -41,6 +41,14 @@ class PlanEpochs:
         "The stage of a step of an epoch; 0: warm-up."
         return self.flat.stage_of(self.first(epoch) + step)
 
+    def size(self, epoch: int, step: int) -> int:
+        "Examples of a batch of an epoch."
+        at, ends = self.first(epoch) + step, self.flat.epoch_steps()
+        of = int(np.searchsorted(ends, at, side="right"))  # epoch of the plan
+        if at < ends[of] - 1:
+            return self.flat.size
+        return int(self.flat.stream.lengths[of] - (self.flat.steps[of] - 1) * self.flat.size)
+
     def batches(self, epoch: int, done: int = 0) -> Iterator[np.ndarray]:
         "The batches of an epoch after the first `done`, of all devices together."
         start = self.first(epoch) + done
@@ -72,6 +80,13 @@ class RoundEpochs:
         "The stage of the running round; 0: warm-up."
         return self.rounds.stage
 
+    def size(self, epoch: int, step: int) -> int:
+        "Examples of a batch of a round."
+        rounds = self.rounds
+        if step < len(rounds) - 1:
+            return rounds.batch_size
+        return rounds.round_size - (len(rounds) - 1) * rounds.batch_size
+
     def batches(self, epoch: int, done: int = 0) -> Iterator[np.ndarray]:
         "The batches of the running round after the first `done`, of all devices together."
         order = self.rounds.order(self.rounds.round)
@@ -98,7 +113,7 @@ class EpochBatches(Sampler[list[int]]):
 
     def size(self, step: int) -> int:
         "Examples of a batch of the running epoch, on all devices together."
-        return len(next(self.epochs.batches(self.epoch, step)))
+        return self.epochs.size(self.epoch, step)
 
 # %% ../../nbs/02_algorithm/07_epochs.ipynb #le000008
 def scale_rates(
