@@ -217,8 +217,8 @@ def load_state_dict(self: PDEDataModule, state_dict: dict):
     for name, mine in self.identity().items():
         if state_dict.get(name) != mine:
             raise ValueError(
-                f"the checkpoint is of another {name}: {state_dict.get(name)!r}, and here it is {mine!r}. "
-                "Give PDEDataModule what it was given when the checkpoint was written, or start anew."
+                f"the checkpoint is of other data or settings: {name} was {state_dict.get(name)!r}, and "
+                f"here it is {mine!r}. Give PDEDataModule what it was given when the checkpoint was written, or start anew."
             )
     if isinstance(self.epochs, RoundEpochs):
         self.epochs.rounds.load_state_dict(state_dict["rounds"])
@@ -333,10 +333,10 @@ def on_train_epoch_start(self: PDECallback, trainer: Trainer, pl_module):
     running = data.one_epoch or data.train_batches.epoch == trainer.current_epoch
     if not (ours and running) and not trainer.fast_dev_run:
         raise RuntimeError(
-            f"epoch {trainer.current_epoch} of the plan has {len(data.train_batches)} steps, and Lightning "
-            f"would make {trainer.num_training_batches} with {type(batches or loader).__name__}. Give "
-            "Trainer(reload_dataloaders_every_n_epochs=1, use_distributed_sampler=False), and leave the "
-            "loader to PDEDataModule."
+            f"epoch {trainer.current_epoch}: Lightning would show {trainer.num_training_batches} steps of "
+            f"{type(batches or loader).__name__}. PDEDataModule was last asked for epoch "
+            f"{data.train_batches.epoch}, {len(data.train_batches)} steps. Give Trainer(reload_dataloaders_every_n_epochs=1, "
+            "use_distributed_sampler=False), and leave the loader to PDEDataModule."
         )
     told = not isinstance(data.epochs, RoundEpochs) or data.epochs.rounds.round == trainer.current_epoch
     if not told:
