@@ -37,8 +37,11 @@ from pde_nb.algorithm.epochs import (
     EpochBatches,
     PlanEpochs,
     RoundEpochs,
+    check_alike,
+    check_sizes,
     kept_state,
     labels_of,
+    predictions_of,
     restore,
     scale_rates,
 )
@@ -78,21 +81,6 @@ class PDEDataModule(LightningDataModule):
         self.share_out(0, 1)
 
 # %% ../nbs/08_deployment/42_lightning.ipynb #lt000011
-def check_sizes(train, val, groups: Groups, val_groups: Groups):
-    "Raises `ValueError` where examples and groups do not belong together."
-    for name, data, of in (("train", train, groups), ("val", val, val_groups)):
-        if len(data) != len(of):
-            raise ValueError(
-                f"{name} has {len(data):,} examples and its groups are of {len(of):,}; give one for each, "
-                "in the same order."
-            )
-    same = len(groups.values) == len(val_groups.values)
-    if not same or not all(map(np.array_equal, groups.values, val_groups.values)):
-        raise ValueError(
-            "groups and val_groups are coded differently: make_groups(y_val, attribute_val, like=groups)."
-        )
-
-
 def check_loader(loader: dict):
     "Raises `ValueError` for arguments of `DataLoader` that the plan decides."
     ours = sorted({"batch_sampler", "sampler", "shuffle", "drop_last", "dataset"} & set(loader))
@@ -171,7 +159,9 @@ def setup(self: PDEDataModule, stage: str):
     trainer = self.trainer
     if not any(isinstance(callback, PDECallback) for callback in trainer.callbacks):
         raise ValueError("PDEDataModule needs its callback: Trainer(callbacks=[PDECallback(), …]).")
-    self.share_out(trainer.global_rank, trainer.world_size)
+    here = trainer.global_rank, trainer.world_size
+    if stage == "fit" or here != (self.train_batches.rank, self.train_batches.ranks):
+        self.share_out(*here)
 
 
 @patch
@@ -227,8 +217,8 @@ def load_state_dict(self: PDEDataModule, state_dict: dict):
     for name, mine in self.identity().items():
         if state_dict.get(name) != mine:
             raise ValueError(
-                f"the checkpoint is of another {name}: {state_dict.get(name)!r}, and here it is {mine!r}. "
-                "Give PDEDataModule what it was given when the checkpoint was written, or start anew."
+                f"the checkpoint is of other data or settings: {name} was {state_dict.get(name)!r}, and "
+                f"here it is {mine!r}. Give PDEDataModule what it was given when the checkpoint was written, or start anew."
             )
     if isinstance(self.epochs, RoundEpochs):
         self.epochs.rounds.load_state_dict(state_dict["rounds"])
@@ -275,13 +265,13 @@ class PDECallback(Callback):
 def setup(self: PDECallback, trainer: Trainer, pl_module, stage: str):
     "Set what the Trainer needs. Raises `ValueError` for a Trainer that would not show the plan."
     data = data_of(trainer)
-    self.begin()
     self.worst = WorstGroupAccuracy(data.val_groups.n_groups, group_names(data.val_groups))
     trainer._accelerator_connector.use_distributed_sampler = False
     if stage != "fit":
         return
+    self.begin()
     check_trainer(trainer, data)
-    check_alike(data)
+    check_alike(data.identity())
     trainer.reload_dataloaders_every_n_epochs = 1
     if data.n_epochs is not None:
         set_epochs(trainer, data.n_epochs)
@@ -316,27 +306,12 @@ def check_trainer(trainer: Trainer, data: PDEDataModule):
             f"val_check_interval={every}, and the shortest epoch has {shortest} steps; give at most "
             f"{shortest}, or check_val_every_n_epoch=None to count the steps over all epochs."
         )
-    if data.n_epochs is None and (every, trainer.check_val_every_n_epoch) != (1.0, 1):
+    looks = trainer.enable_validation and (every, trainer.check_val_every_n_epoch) == (1.0, 1)
+    if data.n_epochs is None and not looks:
         raise ValueError(
-            "a schedule that sets itself needs validation after each round: leave out val_check_interval "
-            "and check_val_every_n_epoch."
+            "a schedule that sets itself needs validation after each round: write a validation_step, "
+            "and leave out limit_val_batches, val_check_interval and check_val_every_n_epoch."
         )
-
-
-def check_alike(data: PDEDataModule):
-    "Raises `ValueError` where the processes do not have the same plan."
-    distributed = torch.distributed
-    if not (distributed.is_available() and distributed.is_initialized()):
-        return
-    found = [None] * distributed.get_world_size()
-    distributed.all_gather_object(found, data.identity())
-    for rank, theirs in enumerate(found):
-        other = [name for name in theirs if theirs[name] != found[0][name]]
-        if other:
-            raise ValueError(
-                f"process {rank} has another {' and '.join(other)} than process 0. Make the data, the groups "
-                "and the plan in the same way, with the same seed, in each process."
-            )
 
 
 def set_epochs(trainer: Trainer, n: int):
@@ -358,10 +333,16 @@ def on_train_epoch_start(self: PDECallback, trainer: Trainer, pl_module):
     running = data.one_epoch or data.train_batches.epoch == trainer.current_epoch
     if not (ours and running) and not trainer.fast_dev_run:
         raise RuntimeError(
-            f"epoch {trainer.current_epoch} of the plan has {len(data.train_batches)} steps, and Lightning "
-            f"would make {trainer.num_training_batches} with {type(batches or loader).__name__}. Give "
-            "Trainer(reload_dataloaders_every_n_epochs=1, use_distributed_sampler=False), and leave the "
-            "loader to PDEDataModule."
+            f"epoch {trainer.current_epoch}: Lightning would show {trainer.num_training_batches} steps of "
+            f"{type(batches or loader).__name__}. PDEDataModule was last asked for epoch "
+            f"{data.train_batches.epoch}, {len(data.train_batches)} steps. Give Trainer(reload_dataloaders_every_n_epochs=1, "
+            "use_distributed_sampler=False), and leave the loader to PDEDataModule."
+        )
+    told = not isinstance(data.epochs, RoundEpochs) or data.epochs.rounds.round == trainer.current_epoch
+    if not told:
+        raise RuntimeError(
+            f"round {data.epochs.rounds.round} was shown, and validation did not follow; it would be shown "
+            "again. Let the Trainer validate after each epoch."
         )
     if self.go_back:
         restore(self.kept, pl_module, trainer.optimizers)
@@ -433,18 +414,6 @@ def on_validation_epoch_end(self: PDECallback, trainer: Trainer, pl_module):
     pl_module.log(self.prefix + "average", found["average"], **options)
     pl_module.log(self.prefix + "group_mean", found["group_mean"], **options)
 
-# %% ../nbs/08_deployment/42_lightning.ipynb #lt000031
-def predictions_of(outputs, n: int) -> torch.Tensor:
-    "What `validation_step` returned: a prediction for each of `n` examples, else `ValueError`."
-    found = outputs.get("predictions") if isinstance(outputs, dict) else outputs
-    if isinstance(found, torch.Tensor) and found.ndim and len(found) == n:
-        return found
-    shown = f"{tuple(found.shape)}" if isinstance(found, torch.Tensor) else type(found).__name__
-    raise ValueError(
-        f"validation_step returned {shown} for a batch of {n}: return the scores (n, classes) or the "
-        "predicted classes (n,), alone or as dict(predictions=…); PDECallback counts them by group."
-    )
-
 # %% ../nbs/08_deployment/42_lightning.ipynb #lt000039
 @patch
 def on_validation_end(self: PDECallback, trainer: Trainer, pl_module):
@@ -478,8 +447,13 @@ def on_train_end(self: PDECallback, trainer: Trainer, pl_module):
 def on_load_checkpoint(self: PDECallback, trainer: Trainer, pl_module, checkpoint: dict):
     "Put the progress of a checkpoint right, so that no step is made twice and no validation missed."
     data = data_of(trainer)
-    if data.resumed is None or "loops" not in checkpoint:
+    if "loops" not in checkpoint or trainer.state.fn != "fit":
         return
+    if data.resumed is None:
+        raise ValueError(
+            f"the checkpoint has no state of {type(data).__qualname__}: it was written with other data, and "
+            "nobody knows which batch comes next. Start anew from its weights: load_from_checkpoint."
+        )
     progress = checkpoint["loops"]["fit_loop"]
     epochs, batches = progress["epoch_progress"], progress["epoch_loop.batch_progress"]
     epoch, done = data.resumed
