@@ -118,7 +118,8 @@ def asked_search(args: argparse.Namespace, kind: str) -> Search | None:
         for text in args.tune:
             name, values = tuned_setting(text, {**ranges, **fixed})
             ranges[name] = range_of(text, name, values)
-    return Search(ranges, args.trials or 10, args.sampler, args.pruner or "none")
+    trials = 10 if args.trials is None else args.trials
+    return Search(ranges, trials, args.sampler, args.pruner or "none")
 
 
 def range_of(text: str, name: str, values: str) -> Range | tuple:

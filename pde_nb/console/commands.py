@@ -233,6 +233,25 @@ def content_options(section: Section):
     )
     add("--overview", metavar="FILE", help=overview)
 
+# %% ../../nbs/11_console/05_commands.ipynb #cmdsweep
+def sharing_options(section: Section):
+    "The options that say how workers share runs, and how settings are searched."
+    add = section.add
+    study = "of the comparison in a store that has several; default compare-DATA"
+    add("--study", rare=True, metavar="NAME", help=study)
+    signs = "between two signs of life of a worker; after four without one its run is free; default 30"
+    add("--heartbeat", rare=True, type=float, metavar="SECONDS", help=signs)
+    sampler = (
+        "search settings instead of a grid: tpe, gp or random propose values within --tune lr=1e-4:1e-1 "
+        "batch_size=64,128; default the learning rate, from a tenth to ten times the plain one"
+    )
+    words = constant("analysis.search", "SAMPLERS")
+    add("--sampler", rare=True, choices=words, metavar="WORD", help=sampler)
+    pruner = "of a search: asha ends runs that fall behind on validation; default none"
+    add("--pruner", rare=True, choices=constant("analysis.search", "PRUNERS"), metavar="WORD", help=pruner)
+    trials = "of a search: how many settings are proposed for each method, ≥ 1; default 10"
+    add("--trials", rare=True, type=int, metavar="N", help=trials)
+
 # %% ../../nbs/11_console/05_commands.ipynb #a3e26ad8
 def compare_parser() -> CommandParser:
     "The options of `pde compare`."
@@ -290,25 +309,6 @@ def comparison_options(section: Section):
     sharing_options(section)
     together = "make the steps of all runs of small networks at once: faster, equal up to rounding"
     add("--together", rare=True, action="store_true", help=together)
-
-# %% ../../nbs/11_console/05_commands.ipynb #cmdsweep
-def sharing_options(section: Section):
-    "The options that say how workers share runs, and how settings are searched."
-    add = section.add
-    study = "of the comparison in a store that has several; default compare-DATA"
-    add("--study", rare=True, metavar="NAME", help=study)
-    signs = "between two signs of life of a worker; after four without one its run is free; default 30"
-    add("--heartbeat", rare=True, type=float, metavar="SECONDS", help=signs)
-    sampler = (
-        "search settings instead of a grid: tpe, gp or random propose values within --tune lr=1e-4:1e-1 "
-        "batch_size=64,128; default the learning rate, from a tenth to ten times the plain one"
-    )
-    words = constant("analysis.search", "SAMPLERS")
-    add("--sampler", rare=True, choices=words, metavar="WORD", help=sampler)
-    pruner = "of a search: asha ends runs that fall behind on validation; default none"
-    add("--pruner", rare=True, choices=constant("analysis.search", "PRUNERS"), metavar="WORD", help=pruner)
-    trials = "of a search: how many settings are proposed for each method, ≥ 1; default 10"
-    add("--trials", rare=True, type=int, metavar="N", help=trials)
 
 # %% ../../nbs/11_console/05_commands.ipynb #c8bf4fc0
 def diagnose_parser() -> CommandParser:
