@@ -276,7 +276,7 @@ def comparison_options(section: Section):
     schedule = "of methods that have one: auto (default; validation decides), or fixed"
     add("--schedule", choices=("auto", "fixed"), default="auto", help=schedule)
     add("--out", metavar="DIR", help="folder of the comparison; default runs/compare-DATA")
-    together = "make the steps of all runs of small networks at once: faster, equal up to rounding"
+    together = "make the steps of all runs at once where the model is linear: faster, equal up to rounding"
     add("--together", rare=True, action="store_true", help=together)
 
 # %% ../../nbs/11_console/05_commands.ipynb #c8bf4fc0
