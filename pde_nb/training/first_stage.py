@@ -76,7 +76,7 @@ def network_outputs(run: Run, rows: np.ndarray, forward) -> np.ndarray:
     size = run.settings.eval_batch
 
     def asked(rows):
-        return torch.cat(outputs(run.model, run.source, rows, size, run.autocast, forward)).numpy()
+        return outputs(run.model, run.source, rows, size, run.autocast, forward).numpy()
 
     return run.ranks.spread(asked, rows, size)
 
