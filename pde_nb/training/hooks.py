@@ -286,13 +286,11 @@ class Following:
 
     def before(self, run: Run, keep):
         "A keeper that tells of each epoch, then calls the keeper `keep`; the rows there are, are told now."
-        if not self.listeners and run.ranks.n == 1:
+        if self.listeners:
+            self.begin(run)
+        run.stopped = run.ranks.once(getattr, run, "stopped")  # of several ranks, one tells
+        if not self.listeners:
             return keep
-        self.of = Followed.of_run(run, self.config, self.folder)
-        self.notebook = Notebook(self.folder)
-        if self.listeners and self.notebook.read(SETTLED):
-            self.notebook.write(SETTLED)  # it goes on
-        self.tell(run, first=True)
 
         def keeper(run, force=False):
             if len(run.curve) > len(self.rows):
@@ -301,6 +299,14 @@ class Following:
                 keep(run, force=force)
 
         return keeper
+
+    def begin(self, run: Run):
+        "Tell of the rows that there are."
+        self.of = Followed.of_run(run, self.config, self.folder)
+        self.notebook = Notebook(self.folder)
+        if self.notebook.read(SETTLED):
+            self.notebook.write(SETTLED)  # it goes on
+        self.tell(run, first=True)
 
 # %% ../../nbs/08_training/10_hooks.ipynb #hk000027
 @patch
@@ -318,7 +324,6 @@ def tell(self: Following, run: Run, first: bool = False):
                 self.tell_all(run)
     finally:
         set_random_state(state, run.device)
-    run.stopped = run.ranks.once(getattr, run, "stopped")  # of several ranks, one tells for all
 
 
 @patch
