@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from .store import need_optuna, patiently, quiet_optuna
+from .store import need_optuna, patiently
 from ..core.arguments import lookup, whole_number
 from ..training.run import Run
 
