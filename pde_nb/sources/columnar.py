@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -321,18 +322,23 @@ def vectors_of(column, width: int, name: str, at: int) -> np.ndarray:
 
 # %% ../../nbs/05_sources/03_columnar.ipynb #ca000012
 class StoredWords:
-    "The texts of a column, read some at a time; a sequence."
+    "The texts of a column, read some at a time; a sequence, whose slices are best asked for in their order."
 
     def __init__(self, files: TableFiles, column: str):
         self.files = files
         self.column = column
+        self.stream = iter(())
+        self.at = None  # the row that comes next in the stream
 
     def __len__(self):
         return len(self.files)
 
     def __getitem__(self, some: slice) -> list[str]:
-        rows = np.arange(len(self))[some]
-        return [text for _, batch in taken(self.files, [self.column], rows) for text in self.texts(batch)]
+        start, stop, _ = some.indices(len(self))
+        if start != self.at:
+            self.stream = islice(iter(self), start, None)
+        self.at = stop
+        return list(islice(self.stream, max(0, stop - start)))
 
     def __iter__(self) -> Iterator[str]:
         for _, batch in self.files.batches([self.column]):
