@@ -35,6 +35,7 @@ class Sweep:
     search: Search | None = None  # None: the settings of each contender are tried
     every: float = 30.0  # seconds between signs of life
     say: Callable[[str], None] = print
+    on_epoch: object = None  # told of each epoch of the runs of this worker, see `robust_fit`
 
     @property
     def tuning(self) -> str:

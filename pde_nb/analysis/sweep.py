@@ -50,6 +50,7 @@ from ..sources.data import Data
 from ..training.fit import fit_spec
 from ..training.folder import InUse, hold
 from ..training.grouped import keep_groups, with_groups
+from ..training.logs import asked_logs, in_one_place
 from ..training.loop import NoModel
 from ..training.presets import DEFAULTS
 from ..training.record import RunRecord, record_from_dict
@@ -78,6 +79,7 @@ def train_job(swept: Sweep, job: Job, began=None) -> RunRecord:
     while True:
         try:
             keep = dict(out=folder, first_in=swept.folder / "first", bar=False, began=began)
+            keep["on_epoch"] = in_one_place(swept.on_epoch, swept.folder)
             return fit_spec(spec, asked.data, **keep).record
         except InUse as error:
             await_folder(error.folder, swept.say)
@@ -300,6 +302,7 @@ def compare_shared(
     heartbeat: float = 30.0,  # seconds between signs of life, above 0
     schedule="auto",
     groups: str = "auto",
+    on_epoch=None,  # told of each epoch of the runs that this worker makes
     **common,
 ) -> Comparison:
     """Compare methods as `compare` does, together with all workers that call this with the same study.
@@ -307,6 +310,7 @@ def compare_shared(
     Returns when all runs of the study are made, with the same result in each worker. Raises `ValueError` as
     `compare` does, for a store that cannot be reached, and for a study of another comparison or version."""
     check_unseen(data)
+    asked_logs(on_epoch, out)
     number("heartbeat", heartbeat, 0, above=True)
     address = store_address(storage)
     methods, seeds = chosen_methods(methods), tuple(seeds)
@@ -320,7 +324,7 @@ def compare_shared(
     asked = Asked(data, passes, schedule, tried, common)
     able = able_methods(asked, methods, folder, say)
     study = study or f"compare-{data.name}"
-    how = dict(search=search, every=heartbeat, say=say)
+    how = dict(search=search, every=heartbeat, say=say, on_epoch=on_epoch)
     swept = Sweep(asked, able.contenders, able.specs, seeds, folder, address, study, **how)
     return concluded(swept, Worker(swept).work(), able)
 

@@ -154,6 +154,7 @@ def made_comparison(args: argparse.Namespace, data: Data) -> Comparison:
         tried=None if search else tried_settings(args, kind),
         search=search,
         study=args.study,
+        on_epoch=args.log,
         heartbeat=30.0 if args.heartbeat is None else args.heartbeat,
         **asked_runs(args),
     )
