@@ -218,7 +218,8 @@ def load_state_dict(self: PDEDataModule, state_dict: dict):
         if state_dict.get(name) != mine:
             raise ValueError(
                 f"the checkpoint is of other data or settings: {name} was {state_dict.get(name)!r}, and "
-                f"here it is {mine!r}. Give PDEDataModule what it was given when the checkpoint was written, or start anew."
+                f"here it is {mine!r}. Give PDEDataModule what it was given when the checkpoint was "
+                "written, or start anew."
             )
     if isinstance(self.epochs, RoundEpochs):
         self.epochs.rounds.load_state_dict(state_dict["rounds"])
@@ -335,8 +336,9 @@ def on_train_epoch_start(self: PDECallback, trainer: Trainer, pl_module):
         raise RuntimeError(
             f"epoch {trainer.current_epoch}: Lightning would show {trainer.num_training_batches} steps of "
             f"{type(batches or loader).__name__}. PDEDataModule was last asked for epoch "
-            f"{data.train_batches.epoch}, {len(data.train_batches)} steps. Give Trainer(reload_dataloaders_every_n_epochs=1, "
-            "use_distributed_sampler=False), and leave the loader to PDEDataModule."
+            f"{data.train_batches.epoch}, {len(data.train_batches)} steps. Give "
+            "Trainer(reload_dataloaders_every_n_epochs=1, use_distributed_sampler=False), and leave the "
+            "loader to PDEDataModule."
         )
     told = not isinstance(data.epochs, RoundEpochs) or data.epochs.rounds.round == trainer.current_epoch
     if not told:
