@@ -106,6 +106,8 @@ def fit_ahead(
     checkpoint_every: float = 30.0,  # seconds, ≥ 0
 ) -> dict[Path, str]:  # folders of the runs that have to be trained alone, and why
     "Train runs together, each into its folder, up to its last checkpoint; `fit_spec` finishes them."
+    if data.inputs.kind not in ("features", "table"):  # these are not prepared only to be left alone
+        return {Path(folder): f"its inputs are {data.inputs.kind}" for folder in folders}
     found = [begun(spec, folder, data, first_in) for spec, folder in zip(specs, folders, strict=True)]
     left = [one for one in found if one is not None and not one.done]
     twice = [one for one in left if one.stage is not None]
