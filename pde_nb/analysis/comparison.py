@@ -98,7 +98,7 @@ def contend(
 
 # %% ../../nbs/09_analysis/11_comparison.ipynb #efe85151
 def check_unseen(data: Data):
-    "Raises `ValueError` for data without a test split, on which methods are compared; and for many processes."
+    "Raises `ValueError` for data without a test split, and under a launcher of several processes."
     check_one_process("a comparison")
     if not len(data.rows("test")):
         raise ValueError(
