@@ -103,7 +103,8 @@ def contend(
 
 # %% ../../nbs/09_analysis/11_comparison.ipynb #efe85151
 def check_unseen(data: Data):
-    "Raises `ValueError` for data without a test split, on which methods are compared."
+    "Raises `ValueError` for data without a test split, and under a launcher of several processes."
+    check_one_process("a comparison")
     if not len(data.rows("test")):
         raise ValueError(
             f"{data.name} has no test split, and methods are compared on unseen data; "
@@ -426,7 +427,6 @@ def compare(
     check_before(data, on_epoch, out)
     methods = chosen_methods(methods)
     tried = tuple(tried or learning_rates(DEFAULTS[data.inputs.kind].lr, 2))
-    check_one_process("a comparison")
     folder = writable_folder(out)
     data = with_groups(data, groups, **network_named(common), out=folder)
     asked = Asked(data, passes, schedule, tried, common)

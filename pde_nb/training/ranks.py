@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['ALONE', 'BETWEEN', 'DRAWING', 'share_of', 'OneProcess', 'Ranks', 'seed_step', 'check_scores', 'laid_out_as', 'Ahead',
-           'error_of', 'attempted', 'portable', 'of_all', 'Agreed', 'find_ranks', 'opened']
+           'error_of', 'attempted', 'portable', 'of_all', 'Agreed', 'find_ranks', 'opened', 'meet_again']
 
 # %% ../../nbs/08_training/02_ranks.ipynb #rk000003
 import os
@@ -40,7 +40,8 @@ class PartOf:
     "The random numbers of some examples of a batch: those that they have where the whole batch is drawn."
 
     def __init__(self, rng: np.random.Generator, n: int, part: slice):
-        self.rng, self.n, self.part = rng, n, part
+        self.rng = rng
+        self.n, self.part = n, part
 
     def whole(self, size) -> tuple:
         "The shape for the whole batch, from that for this part."
@@ -100,37 +101,57 @@ class OneProcess:
     def ahead(self, predict, order, size: int):
         return predict  # what an evaluation asks, which goes through `order` by steps of `size`
 
-    def once(self, work, *args):
-        "What some work gives that a single rank is to do."
-        return work(*args)
+# %% ../../nbs/08_training/02_ranks.ipynb #rk000043
+@patch
+def once(self: OneProcess, work, *args):
+    "What some work gives that a single rank is to do."
+    return work(*args)
 
-    def in_turn(self, work, *args):
-        "What some work gives that the ranks of a machine must not begin together."
-        return work(*args)
 
-    def copy_main(self, model: nn.Module):
-        "Give all ranks the weights of rank 0."
+@patch
+def in_turn(self: OneProcess, work, *args):
+    "What some work gives that the ranks of a machine must not begin together."
+    return work(*args)
 
-    def check_alike(self, words, *args, **options):
-        "Raises `ValueError` where ranks differ in something."
 
-    def check_weights(self, networks: list[nn.Module]):
-        "Raises `ValueError` where ranks have come to other weights or buffers."
+@patch
+def copy_main(self: OneProcess, model: nn.Module):
+    "Give all ranks the weights of rank 0."
 
-    def agreed(self, keep, run):
-        return keep  # a keeper whose decisions all ranks share
 
-    def heed(self, listener):
-        "Share what a keeper hears, signals; the one that was heeded before."
+@patch
+def check_alike(self: OneProcess, words, *args, **options):
+    "Raises `ValueError` where ranks differ in something."
 
-    def join(self, networks: list[nn.Module]) -> list[str]:
-        return []  # notes on what sharing changes in the networks
 
-    def leave(self, networks: list[nn.Module]):
-        "Undo `join`."
+@patch
+def check_weights(self: OneProcess, networks: list[nn.Module]):
+    "Raises `ValueError` where ranks have come to other weights or buffers."
 
-    def explained(self, error: Exception) -> Exception:
-        return error  # or what it means that another rank has ended
+
+@patch
+def agreed(self: OneProcess, keep, run):
+    return keep  # a keeper whose decisions all ranks share
+
+
+@patch
+def heed(self: OneProcess, listener):
+    "Share what a keeper hears, signals; the one that was heeded before."
+
+
+@patch
+def join(self: OneProcess, networks: list[nn.Module]) -> list[str]:
+    return []  # notes on what sharing changes in the networks
+
+
+@patch
+def leave(self: OneProcess, networks: list[nn.Module]):
+    "Undo `join`."
+
+
+@patch
+def explained(self: OneProcess, error: Exception) -> Exception:
+    return error  # or what it means that another rank has ended
 
 
 ALONE = OneProcess()
@@ -559,5 +580,23 @@ def opened(device: str) -> Ranks:
             f"WORLD_SIZE={launched()}: several processes need accelerate: pip install 'pde_nb[parallel]'. To "
             "train in one process, start it without torchrun."
         ) from None
+    meet_again("nccl" if device == "cuda" else "gloo")
     PartialState(cpu=device == "cpu")
     return Ranks(device)
+
+
+def meet_again(backend: str):
+    """After a restart by torchrun, open the group where no words of the processes before are left; they are
+    in the store that torchrun keeps. Raises `ValueError` on several machines, which count restarts apart."""
+    count = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    kept = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+    if count == "0" or not kept or dist.is_initialized():
+        return
+    if os.environ["LOCAL_WORLD_SIZE"] != os.environ["WORLD_SIZE"]:
+        raise ValueError(
+            "torchrun restarted processes on several machines, and its store still has the words of those "
+            "before; set TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 on all machines, and start torchrun again."
+        )
+    store = dist.TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), is_master=False)
+    who = dict(rank=int(os.environ["RANK"]), world_size=launched())
+    dist.init_process_group(backend, store=dist.PrefixStore(f"restart {count}", store), **who)
