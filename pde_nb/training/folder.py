@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from fastcore.basics import patch
 from filelock import FileLock, Timeout
 from torch import nn
 
@@ -109,23 +110,6 @@ class Keeper:
             raise ValueError(f"{at}: {e} As for this run, {earlier(self.path)}.") from None
         self.written_at = time.monotonic()
 
-    def load(self, run) -> bool:
-        "Put the run where the checkpoint was taken; False when there is none."
-        state = self.ranks.once(self.read)
-        if state is None:
-            return False
-        go_on(run, self.path, state)
-        return True
-
-    def read(self) -> dict | None:
-        "The checkpoint; None when there is none."
-        return load_state(self.path, "checkpoint") if self.path.exists() else None
-
-    def open(self):
-        "Hold the folder, and remove what is half-written there."
-        self.lock = hold(self.folder)
-        tidy(self.folder)
-
     def __enter__(self):
         self.ranks.once(self.open)
         self.before = self.ranks.heed(self)  # what listened
@@ -156,6 +140,29 @@ def _ask(self: Keeper, which, frame):
 def pass_on(which: int):
     "Interrupt whatever follows on a run that was asked to stop after its last step."
     raise KeyboardInterrupt(f"asked to stop ({signal.Signals(which).name}); this run is finished")
+
+
+@patch
+def load(self: Keeper, run) -> bool:
+    "Put the run where the checkpoint was taken; False when there is none."
+    state = self.ranks.once(self.read)
+    if state is None:
+        return False
+    go_on(run, self.path, state)
+    return True
+
+
+@patch
+def read(self: Keeper) -> dict | None:
+    "The checkpoint; None when there is none."
+    return load_state(self.path, "checkpoint") if self.path.exists() else None
+
+
+@patch
+def open(self: Keeper):
+    "Hold the folder, and remove what is half-written there."
+    self.lock = hold(self.folder)
+    tidy(self.folder)
 
 
 def tidy(folder: Path):
