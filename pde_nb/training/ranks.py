@@ -567,6 +567,12 @@ def find_ranks(
             f"device={device!r}: each of {launched()} processes takes a device of its own; "
             "give 'cuda' or 'cpu'."
         )
+    here = int(os.environ.get("LOCAL_WORLD_SIZE", 1))
+    if device == "cuda" and torch.cuda.device_count() < here:
+        raise ValueError(
+            f"processes started on this machine: {here}, GPUs that it has: {torch.cuda.device_count()}; "
+            "start one for each (torchrun --nproc_per_node), or give device='cpu'."
+        )
     return opened(device)
 
 
