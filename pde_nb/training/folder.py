@@ -164,7 +164,7 @@ def open(self: Keeper):
     self.lock = hold(self.folder)
     tidy(self.folder)
 
-
+# %% ../../nbs/08_training/03_folder.ipynb #kprest01
 def tidy(folder: Path):
     "Remove what an earlier process has left half-written, and what it was asked."
     sweep(folder)
