@@ -251,11 +251,14 @@ def door_table():
 
 def reference_pages():
     """{path below the source folder: text} of the reference."""
-    packages = {}
+    packages, adapters = {}, {}
     for module, file in module_files().items():
         package, _, name = module.partition(".")
-        packages.setdefault(package, {})[name] = file
-    pages = {}
+        if name:
+            packages.setdefault(package, {})[name] = file
+        else:
+            adapters[module] = file
+    pages = {f"api/{name}.md": module_page(name, file) for name, file in adapters.items()}
     for package, modules in packages.items():
         pages[f"api/{package}/index.md"] = package_page(package, modules)
         pages |= {
@@ -266,6 +269,7 @@ def reference_pages():
         f"- [`{LIB}.{package}`]({package}/index.md): {len(modules)} modules"
         for package, modules in packages.items()
     ]
+    lines += [f"- [`{LIB}.{name}`]({name}.md): {first_line(file)}" for name, file in adapters.items()]
     parts = [
         "# The library, by module",
         f"> What `import {LIB}` offers, and every public function with its parameters, result and errors.",
@@ -274,7 +278,7 @@ def reference_pages():
         door_table(),
         "## All modules",
         "\n".join(lines),
-        toctree("", [f"{package}/index" for package in packages]),
+        toctree("", [*(f"{package}/index" for package in packages), *adapters]),
     ]
     return pages | {"api/index.md": "\n\n".join(parts) + "\n"}
 
