@@ -14,6 +14,7 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from pde_nb.algorithm.groups import balanced_subset, partition
 from pde_nb.algorithm.pacing import Pace
+from pde_nb.algorithm.rounds import geometric_plan, passing
 from pde_nb.core.arguments import number
 from pde_nb.methods.base import Batch, First, epoch_rng
 from pde_nb.methods.dfr import (
@@ -29,7 +30,6 @@ from pde_nb.methods.dfr import (
 )
 from pde_nb.methods.group_dro import batch_group_losses
 from pde_nb.methods.pde import PDE, BalancedPDE
-from pde_nb.methods.schedules import geometric_plan, passing
 from pde_nb.networks.heads import head_name
 
 
