@@ -437,8 +437,7 @@ def compare(
     with hold(folder), work_once():
         keep_groups(folder, data)
         if together:
-            able = contenders_of(asked, methods)
-            Together(able, data, folder, common, say, on_epoch).train_all(seeds)
+            Together(contenders_of(asked, methods), data, folder, common, say, on_epoch).train_all(seeds)
         for name, method in methods.items():
             try:
                 contender = asked.contender(method)
