@@ -356,6 +356,7 @@ class Together:
     folder: Path
     common: dict
     say: object
+    on_epoch: object = None  # told of each epoch once the run is over
 
     def train(self, asked: list[tuple[str, dict, int]]):  # names, settings and seeds
         "Train the runs that are asked for, those that can be stacked in one go."
@@ -373,8 +374,9 @@ class Together:
         "The settings that validation prefers of those tried on a seed; None where a run failed."
         contender = self.contenders[name]
         what = name, contender, self.data
+        where = self.folder, self.common, self.on_epoch
         try:
-            tried = [(s, trial_run(*what, s, seed, self.folder, self.common)) for s in contender.tried]
+            tried = [(s, trial_run(*what, s, seed, *where)) for s in contender.tried]
         except ValueError:  # `contend` says it
             return None
         return contender.tried[preferred(tuple(attempt(*one) for one in tried))]
@@ -435,7 +437,7 @@ def compare(
     with hold(folder), work_once():
         keep_groups(folder, data)
         if together:
-            Together(contenders_of(asked, methods), data, folder, common, say).train_all(seeds)
+            Together(contenders_of(asked, methods), data, folder, common, say, on_epoch).train_all(seeds)
         for name, method in methods.items():
             try:
                 contender = asked.contender(method)

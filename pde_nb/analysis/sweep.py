@@ -8,6 +8,8 @@ __all__ = ['Worker', 'compare_shared']
 # %% ../../nbs/09_analysis/20_sweep.ipynb #swp00004
 import random
 import shutil
+import signal
+import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -209,6 +211,24 @@ def make_one(self: Worker, board: Board) -> bool:
             return True
     return False
 
+# %% ../../nbs/09_analysis/20_sweep.ipynb #swp00033
+@contextmanager
+def term_interrupts():
+    "Inside, SIGTERM interrupts as Ctrl-C does, also between runs and while a worker waits."
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
+
+
+def interrupt(which, frame):
+    "Raise what Ctrl-C does."
+    raise KeyboardInterrupt(f"asked to stop ({signal.Signals(which).name})")
+
 # %% ../../nbs/09_analysis/20_sweep.ipynb #swp00020
 def record_at(board: Board, job: Job) -> RunRecord:
     "The record of a run, from the store."
@@ -326,7 +346,9 @@ def compare_shared(
     study = study or f"compare-{data.name}"
     how = dict(search=search, every=heartbeat, say=say, on_epoch=on_epoch)
     swept = Sweep(asked, able.contenders, able.specs, seeds, folder, address, study, **how)
-    return concluded(swept, Worker(swept).work(), able)
+    with term_interrupts():
+        board = Worker(swept).work()
+    return concluded(swept, board, able)
 
 # %% ../../nbs/09_analysis/20_sweep.ipynb #swp00023
 def tried_of(data: Data, tried, search: Search | None) -> tuple[dict, ...]:

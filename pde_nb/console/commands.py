@@ -307,7 +307,10 @@ def comparison_options(section: Section):
     storage = "workers share it: journal:FILE, sqlite:///FILE, postgresql://USER@HOST/DB"
     add("--storage", metavar="WHERE", help=storage)
     sharing_options(section)
-    together = "make the steps of all runs at once where the model is linear: faster, equal up to rounding"
+    together = (
+        "make the steps of all runs at once where the model is linear: faster, equal up to rounding; --log "
+        "has the epochs of a run once it is over"
+    )
     add("--together", rare=True, action="store_true", help=together)
 
 # %% ../../nbs/11_console/05_commands.ipynb #c8bf4fc0

@@ -144,6 +144,8 @@ def fit_spec(
     job = replace(job, on_epoch=on_epoch)
     try:
         return fit_in_memory(job) if out is None else fit_in_folder(job, Path(out))
+    except RuntimeError as e:
+        raise ranks.explained(e) from None
     finally:
         run.leave_ranks()
 
@@ -305,11 +307,16 @@ def is_done(job: Job, folder: Path) -> bool:
 
 def following(job: Job, folder: Path | None) -> Following:
     "What is told of a run; where it begins anew, what was told before is gone. Of several ranks one tells."
-    main = job.run.ranks.main
-    logs = Following(logs_of(job.on_epoch, folder) if main else [], folder, job.config)
-    if main and job.restart and folder is not None:
-        logs.forget()
-    return logs
+    ranks, found = job.run.ranks, []
+    ranks.once(find_logs, job, folder, found)
+    return Following(found, folder, job.config, ranks)
+
+
+def find_logs(job: Job, folder: Path | None, found: list):
+    "Add the logs of a run to those found."
+    found += logs_of(job.on_epoch, folder)
+    if job.restart and folder is not None:
+        Following(found, folder).forget()
 
 
 def conclude_job(job: Job, first: FirstStageRecord | None) -> RunRecord:

@@ -88,6 +88,7 @@ class Keeper:
         self.path = self.folder / "checkpoint.safetensors"
         self.written_at = self.looked_at = time.monotonic()
         self.asked = None  # the signal that asked the run to stop
+        self.heard_at = None  # when this process had it
         self.heeded = False  # whether it has ended the run
 
     def __call__(self, run, force: bool = False):
@@ -132,9 +133,15 @@ class Keeper:
 @patch
 def _ask(self: Keeper, which, frame):
     "Remember that the run was asked to stop; the second time it ends at once."
-    if self.asked:
+    now = time.monotonic()
+    passed_on = self.ranks.n > 1 and (self.heard_at is None or now - self.heard_at < PASSED_ON)
+    if self.asked and not passed_on:
         raise KeyboardInterrupt
-    self.asked = which
+    self.heard_at = self.heard_at or now
+    self.asked = self.asked or which
+
+
+PASSED_ON = 3.0  # seconds within which a launcher tells its processes of a signal that they had as well
 
 
 def pass_on(which: int):

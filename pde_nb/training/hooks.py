@@ -19,6 +19,7 @@ from ..algorithm.groups import Overlap, group_names
 from ..core.seals import read_sealed, write_sealed
 from ..sources.batches import batches
 from .checkpoints import random_state, set_random_state
+from .ranks import ALONE
 from .record import RunRecord
 from .run import Run
 
@@ -260,8 +261,9 @@ def follow(self: Listener, of: Followed, notebook: Notebook, rows: list[EpochRow
 class Following:
     "The logs of one run while it trains. On the way out each learns how the run has ended."
 
-    def __init__(self, logs: list[Log], folder: Path | None = None, config: dict | None = None):
+    def __init__(self, logs: list[Log], folder: Path | None = None, config: dict | None = None, ranks=ALONE):
         self.listeners = [Listener(log) for log in logs]
+        self.ranks = ranks  # that train the run; one has the logs
         self.folder = folder
         self.config = config
         self.of = None
@@ -278,6 +280,7 @@ class Following:
         closed = [listener.attempt("close", status) for listener in self.listeners]
         if closed and self.ended and all(closed) and not self.said:
             self.notebook.write(SETTLED, logs=[listener.log.name for listener in self.listeners])
+        self.ranks.end_together(error)
 
     @property
     def said(self) -> list[str]:
@@ -286,9 +289,7 @@ class Following:
 
     def before(self, run: Run, keep):
         "A keeper that tells of each epoch, then calls the keeper `keep`; the rows there are, are told now."
-        if self.listeners:
-            self.begin(run)
-        run.stopped = run.ranks.once(getattr, run, "stopped")  # of several ranks, one tells
+        run.stopped = run.ranks.once(self.begin, run)  # of several ranks, one tells
         if not self.listeners:
             return keep
 
@@ -300,13 +301,16 @@ class Following:
 
         return keeper
 
-    def begin(self, run: Run):
-        "Tell of the rows that there are."
+    def begin(self, run: Run) -> str | None:
+        "Tell of the rows that there are; why the run is over, if it is."
+        if not self.listeners:
+            return run.stopped
         self.of = Followed.of_run(run, self.config, self.folder)
         self.notebook = Notebook(self.folder)
         if self.notebook.read(SETTLED):
             self.notebook.write(SETTLED)  # it goes on
         self.tell(run, first=True)
+        return run.stopped
 
 # %% ../../nbs/08_training/10_hooks.ipynb #hk000027
 @patch

@@ -12,12 +12,13 @@ import logging
 import os
 import time
 import uuid
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from copy import copy
 from importlib import import_module
 from pathlib import Path
 
 from fastcore.basics import patch
+from filelock import FileLock, Timeout
 
 from ..core.arguments import lookup
 from ..core.files import write_whole
@@ -241,7 +242,9 @@ def client_of(store: str, folder: Path):
     from mlflow.tracking import MlflowClient
 
     if store != ENVIRONMENT:
-        return MlflowClient(f"sqlite:///{(folder / store).resolve().as_posix()}")
+        path = (folder / store).resolve()
+        made_once(path, make_store)
+        return MlflowClient(f"sqlite:///{path.as_posix()}")
     if ENVIRONMENT not in os.environ:
         raise ValueError(
             f"this run was logged to the server of {ENVIRONMENT}, which is not set; set it again."
@@ -273,6 +276,29 @@ def run_of(client, mark: str, known: str | None, name: str, config: dict) -> str
 
     client.log_batch(found[0], params=[Param(key, value) for key, value in plain_settings(config).items()])
     return found[0]
+
+# %% ../../nbs/08_training/11_logs.ipynb #lg00017d
+def made_once(path: Path, make):
+    "Let a file be made, whole, by one of the processes that need it; the others wait."
+    if path.exists():
+        return
+    lock = FileLock(path.with_name(f".{path.name}.lock"), timeout=120)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(lock)
+        except Timeout:
+            raise
+        except (NotImplementedError, OSError):
+            pass  # a file system without locks
+        if not path.exists():
+            write_whole(path, make)
+
+
+def make_store(path: Path):
+    "Make a store of MLflow, and let go of it."
+    from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
+
+    SqlAlchemyStore(f"sqlite:///{path.as_posix()}", path.parent.as_posix()).engine.dispose()
 
 # %% ../../nbs/08_training/11_logs.ipynb #lg00017b
 def experiment_of(client) -> str:

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['ALONE', 'BETWEEN', 'DRAWING', 'share_of', 'OneProcess', 'Ranks', 'seed_step', 'check_scores', 'laid_out_as', 'Ahead',
-           'error_of', 'attempted', 'portable', 'of_all', 'Agreed', 'find_ranks', 'opened', 'meet_again']
+           'error_of', 'attempted', 'portable', 'of_all', 'Agreed', 'RankLost', 'find_ranks', 'opened', 'meet_again']
 
 # %% ../../nbs/08_training/02_ranks.ipynb #rk000003
 import os
@@ -12,7 +12,7 @@ import pickle
 import random
 import socket
 import time
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 
 import numpy as np
@@ -147,6 +147,11 @@ def join(self: OneProcess, networks: list[nn.Module]) -> list[str]:
 @patch
 def leave(self: OneProcess, networks: list[nn.Module]):
     "Undo `join`."
+
+
+@patch
+def end_together(self: OneProcess, error: BaseException | None):
+    "Wait for the others, where all ranks end with an error."
 
 
 @patch
@@ -540,12 +545,24 @@ def leave(self: Ranks, networks: list[nn.Module]):
 
 
 @patch
+def end_together(self: Ranks, error: BaseException | None):
+    "Wait for the others, where all end with an error: once one has ended, the launcher ends them all."
+    if getattr(error, "of_all", False):
+        with suppress(RuntimeError):  # one was killed meanwhile
+            dist.barrier(group=self.words)
+
+
+class RankLost(ConnectionError, ValueError):
+    "Another process of the run has ended."
+
+
+@patch
 def explained(self: Ranks, error: Exception) -> Exception:
     "What it means that words to another rank failed; any other error as it is."
     signs = ("peer", "connection", "gloo", "nccl", "timed out")
     if not isinstance(error, RuntimeError) or not any(sign in str(error).lower() for sign in signs):
         return error
-    return ConnectionError(
+    return RankLost(
         f"rank {self.rank} lost another process of the run ({str(error).splitlines()[0]}). What that one "
         "said stands above, unless it was killed. Start all of them again: the run goes on from its last "
         "checkpoint (torchrun --max-restarts does so by itself)."
