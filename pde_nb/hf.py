@@ -385,19 +385,6 @@ def evaluate(
     return metrics
 
 
-def judged_groups(trainer: RobustTrainer, rows):
-    "The groups of a data set, as read before or from its columns. Raises `ValueError` where it has none."
-    for known, groups in trainer.known_groups:
-        if known is rows:
-            return groups
-    if trainer.columns is None:
-        raise ValueError(
-            "nothing says the groups of this data set, since groups were given as such: give it and its "
-            "groups to RobustTrainer, eval_dataset=…, eval_groups=…, or use group_metrics in a Trainer."
-        )
-    return dataset_groups(rows, trainer.columns, trainer.train_groups)
-
-
 @patch
 def predict(self: RobustTrainer, test_dataset, ignore_keys=None, metric_key_prefix: str = "test"):
     "As `Trainer.predict`; its metrics are by group where the data set has the columns of the groups."
@@ -410,6 +397,19 @@ def predict(self: RobustTrainer, test_dataset, ignore_keys=None, metric_key_pref
         return Trainer.predict(self, test_dataset, ignore_keys, metric_key_prefix)
     finally:
         self.judged = None
+
+# %% ../nbs/08_deployment/41_hf.ipynb #hf000041
+def judged_groups(trainer: RobustTrainer, rows):
+    "The groups of a data set, as read before or from its columns. Raises `ValueError` where it has none."
+    for known, groups in trainer.known_groups:
+        if known is rows:
+            return groups
+    if trainer.columns is None:
+        raise ValueError(
+            "nothing says the groups of this data set, since groups were given as such: give it and its "
+            "groups to RobustTrainer, eval_dataset=…, eval_groups=…, or use group_metrics in a Trainer."
+        )
+    return dataset_groups(rows, trainer.columns, trainer.train_groups)
 
 # %% ../nbs/08_deployment/41_hf.ipynb #hf000026
 KEPT = "pde_nb"  # the entry of trainer_state.json

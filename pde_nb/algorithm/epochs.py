@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['PlanEpochs', 'RoundEpochs', 'EpochBatches', 'scale_rates', 'scale_schedule', 'kept_state', 'restore', 'labels_of',
-           'check_sizes', 'warn_of_gaps', 'predictions_of', 'check_alike']
+           'check_sizes', 'predictions_of', 'check_alike', 'warn_of_gaps']
 
 # %% ../../nbs/02_algorithm/07_epochs.ipynb #le000004
 import warnings
@@ -184,20 +184,6 @@ def check_sizes(train, val, groups: Groups, val_groups: Groups):
     warn_of_gaps(val_groups, groups, "val")
 
 
-def warn_of_gaps(found: Groups | Overlap, train: Groups, what: str):
-    "Warn of groups that are trained on and cannot be judged."
-    if isinstance(found, Overlap) or found.shape != train.shape:
-        return
-    gaps = np.flatnonzero((found.counts == 0) & (train.counts > 0))
-    if len(gaps):
-        names = ", ".join(np.array(group_names(train))[gaps[:5]])
-        warnings.warn(
-            f"{what} has no example of {len(gaps)} groups that are trained on ({names}), so worst_group says "
-            "nothing about them.",
-            stacklevel=3,
-        )
-
-
 def predictions_of(outputs, n: int) -> torch.Tensor:
     "What `validation_step` returned: a prediction for each of `n` examples, else `ValueError`."
     found = outputs.get("predictions") if isinstance(outputs, dict) else outputs
@@ -224,3 +210,17 @@ def check_alike(identity: dict):
                 f"process {rank} has another {' and '.join(other)} than process 0. Make the data, the groups "
                 "and the plan in the same way, with the same seed, in each process."
             )
+
+# %% ../../nbs/02_algorithm/07_epochs.ipynb #le000041
+def warn_of_gaps(found: Groups | Overlap, train: Groups, what: str):
+    "Warn of groups that are trained on and cannot be judged."
+    if isinstance(found, Overlap) or found.shape != train.shape:
+        return
+    gaps = np.flatnonzero((found.counts == 0) & (train.counts > 0))
+    if len(gaps):
+        names = ", ".join(np.array(group_names(train))[gaps[:5]])
+        warnings.warn(
+            f"{what} has no example of {len(gaps)} groups that are trained on ({names}), so worst_group says "
+            "nothing about them.",
+            stacklevel=3,
+        )
