@@ -16,6 +16,7 @@ from fastcore.basics import patch
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, IterableDataset
 
+from .algorithm.epochs import warn_of_gaps
 from .algorithm.groups import Groups, Overlap
 from .algorithm.rounds import Rounds
 from .core.arguments import whole_number
@@ -36,6 +37,7 @@ from pde_nb.deployment.trainer_batches import (
     judge_predictions,
     stalled,
     trainer_method,
+    warn_unless_over,
 )
 from .methods.base import Method, describe
 from .methods.pde import PDE
@@ -44,7 +46,7 @@ from .networks.vision import import_torchvision
 with suppress(ImportError):  # transformers imports torchvision, and fails where that does not fit torch
     import_torchvision()
 try:
-    from transformers import Trainer, TrainerCallback, TrainingArguments, set_seed
+    from transformers import EarlyStoppingCallback, Trainer, TrainerCallback, TrainingArguments, set_seed
 except ImportError as error:
     raise ImportError(
         f"pde_nb.hf needs transformers and accelerate: pip install 'pde_nb[hf]' ({error})."
@@ -111,6 +113,8 @@ def check_rows(rows):
             f"train_dataset={type(rows).__name__}: a plan names examples by their position; give a data set "
             "with a length, not a stream."
         )
+    if isinstance(rows, dict):
+        raise ValueError(f"train_dataset has several parts, {[*rows]}; give one of them.")
 
 
 def read_groups(trainer: RobustTrainer, groups, eval_groups):
@@ -122,19 +126,25 @@ def read_groups(trainer: RobustTrainer, groups, eval_groups):
         raise ValueError(f"groups of {len(trainer.train_groups):,} examples for {len(rows):,} training rows.")
     trainer.given_groups = eval_groups
     trainer.judged = None  # the groups of what is evaluated now
-    trainer.known_groups = {}  # of eval_dataset, by name where there are several
+    trainer.read_rows = rows  # the training set that the groups are of
+    trainer.known_groups = []  # pairs: a part of eval_dataset, its groups
     sets = trainer.eval_dataset if isinstance(trainer.eval_dataset, dict) else {None: trainer.eval_dataset}
     for name, rows in sets.items():
         if rows is not None:
-            trainer.known_groups[name] = groups_of(trainer, rows, name)
+            trainer.known_groups.append((rows, groups_of(trainer, rows, name)))
     if not trainer.args.remove_unused_columns and trainer.columns is not None:
         takes = inspect.signature(trainer.model.forward).parameters
-        drop = set(trainer.columns) - {"label", "labels", "label_ids", *takes}
+        drop = set(trainer.columns) - {"label", "labels", "label_ids", *trainer.label_names, *takes}
         trainer.data_collator = WithoutColumns(trainer.data_collator, drop)
 
 
 def groups_of(trainer: RobustTrainer, rows, name: str | None = None):
     "The groups of an evaluation set. Raises `ValueError` where it has none."
+    if isinstance(rows, IterableDataset) or not hasattr(rows, "__len__"):
+        raise ValueError(
+            f"eval_dataset={type(rows).__name__}: groups are counted by position; give a data set with a "
+            "length, not a stream."
+        )
     given = trainer.given_groups
     given = given.get(name) if isinstance(given, dict) else given
     if given is None and trainer.columns is None:
@@ -147,6 +157,7 @@ def groups_of(trainer: RobustTrainer, rows, name: str | None = None):
         raise ValueError(f"eval_groups of {len(found):,} examples for {len(rows):,} rows of eval_dataset.")
     if not found.counts.any():
         raise ValueError("no example of eval_dataset belongs to a group; the worst group has no accuracy.")
+    warn_of_gaps(found, trainer.train_groups, "eval_dataset")
     return found
 
 # %% ../nbs/08_deployment/41_hf.ipynb #hf000015
@@ -154,6 +165,14 @@ def check_trainer(trainer: RobustTrainer):
     "Raises `ValueError` for arguments that do not fit the method, and for an evaluation set that is missing."
     args, method = trainer.args, trainer.method
     check_arguments(args, method)
+    stops = any(
+        isinstance(callback, EarlyStoppingCallback) for callback in trainer.callback_handler.callbacks
+    )
+    if stops and isinstance(method, PDE):
+        raise ValueError(
+            "EarlyStoppingCallback would end the warm-up before any example is added; leave it out, and give "
+            "patience=…, which begins to count after it (schedule='auto' stops by itself)."
+        )
     auto = isinstance(method, PDE) and method.schedule == "auto"
     if auto and (trainer.eval_dataset is None or isinstance(trainer.eval_dataset, dict)):
         raise ValueError(f"{ROUNDS}: give one eval_dataset; evaluate others afterwards.")
@@ -190,6 +209,8 @@ def has_own_loss(method: Method) -> bool:
 def make_feed(self: RobustTrainer) -> Feed:
     "The method as epochs of one length, from its beginning. Raises `ValueError` for too small a batch."
     args, groups = self.args, self.train_groups
+    if self.train_dataset is not self.read_rows:
+        raise ValueError("train_dataset was replaced, and groups are of the first; make a new RobustTrainer.")
     seed = args.seed if args.data_seed is None else args.data_seed
     parts = args.world_size * args.gradient_accumulation_steps
     size = self._train_batch_size * parts
@@ -264,11 +285,13 @@ def compute_loss(self: RobustTrainer, model, inputs, return_outputs=False, **mor
 @patch
 def method_loss(self: RobustTrainer, model, inputs, ids: torch.Tensor) -> tuple:
     "The loss of a method over the batch of all processes, and outputs. Raises `ValueError` without labels."
-    if "labels" not in inputs:
+    name = self.label_names[0] if len(self.label_names) == 1 else "labels"
+    if name not in inputs:
         raise ValueError(
-            f"the batch has no 'labels', and {self.method.name!r} needs them; it has {[*inputs]}."
+            f"the batch has no {name!r}, and {self.method.name!r} needs them; it has {[*inputs]}. Rename the "
+            "column of the labels to 'labels', or give TrainingArguments(label_names=[…])."
         )
-    labels = inputs.pop("labels")
+    labels = inputs.pop(name)
     outputs = model(**inputs)
     scores = outputs["logits"] if isinstance(outputs, dict) else outputs[0]
     smooth = self.args.label_smoothing_factor
@@ -331,7 +354,14 @@ def judge(self: RobustTrainer, found) -> dict[str, float]:
     figures = {}
     if self.judged is not None:
         figures = group_figures(judge_predictions(found.predictions, found.label_ids, self.judged))
-    return {**figures, **(self.other_metrics(found) if self.other_metrics else {})}
+    others = (self.other_metrics(found) or {}) if self.other_metrics else {}
+    both = [name for name in figures if others.get(name, figures[name]) != figures[name]]
+    if both:
+        warnings.warn(
+            f"compute_metrics has another {' and '.join(both)}; that of the groups is kept. Rename yours.",
+            stacklevel=2,
+        )
+    return {**others, **figures}
 
 
 @patch
@@ -342,32 +372,51 @@ def evaluate(
     rows = self.eval_dataset if eval_dataset is None else eval_dataset
     if isinstance(rows, dict):  # comes back here for each of them
         return Trainer.evaluate(self, eval_dataset, ignore_keys, metric_key_prefix)
-    if rows is self.eval_dataset or isinstance(rows, str):
-        self.judged = self.known_groups.get(eval_dataset)
-    else:
-        self.judged = dataset_groups(rows, self.columns, self.train_groups) if self.columns else None
+    self.judged = judged_groups(self, self.eval_dataset[rows] if isinstance(rows, str) else rows)
     try:
-        return Trainer.evaluate(self, eval_dataset, ignore_keys, metric_key_prefix)
+        metrics = Trainer.evaluate(self, eval_dataset, ignore_keys, metric_key_prefix)
     finally:
         self.judged = None
+    if f"{metric_key_prefix}_worst_group" not in metrics:
+        raise ValueError(
+            f"the batches have none of {self.label_names}, so nothing tells which predictions are right. "
+            "Rename the column of the labels to 'labels', or give TrainingArguments(label_names=[…])."
+        )
+    return metrics
 
 
 @patch
 def predict(self: RobustTrainer, test_dataset, ignore_keys=None, metric_key_prefix: str = "test"):
     "As `Trainer.predict`; its metrics are by group where the data set has the columns of the groups."
-    with suppress(ValueError):
+    try:
         self.judged = dataset_groups(test_dataset, self.columns or (), self.train_groups)
+    except (ValueError, TypeError) as error:
+        if self.columns and {*self.columns} <= {*(getattr(test_dataset, "column_names", None) or ())}:
+            warnings.warn(f"predictions are not judged by group: {error}", stacklevel=2)
     try:
         return Trainer.predict(self, test_dataset, ignore_keys, metric_key_prefix)
     finally:
         self.judged = None
+
+# %% ../nbs/08_deployment/41_hf.ipynb #hf000041
+def judged_groups(trainer: RobustTrainer, rows):
+    "The groups of a data set, as read before or from its columns. Raises `ValueError` where it has none."
+    for known, groups in trainer.known_groups:
+        if known is rows:
+            return groups
+    if trainer.columns is None:
+        raise ValueError(
+            "nothing says the groups of this data set, since groups were given as such: give it and its "
+            "groups to RobustTrainer, eval_dataset=…, eval_groups=…, or use group_metrics in a Trainer."
+        )
+    return dataset_groups(rows, trainer.columns, trainer.train_groups)
 
 # %% ../nbs/08_deployment/41_hf.ipynb #hf000026
 KEPT = "pde_nb"  # the entry of trainer_state.json
 
 
 class FollowFeed(TrainerCallback):
-    "Keeps a Trainer in step with what it is shown."
+    "Keeps a Trainer in step with what it is shown; warns where a schedule was not over."
 
     def __init__(self, trainer: RobustTrainer):
         self.trainer = trainer
@@ -396,6 +445,11 @@ class FollowFeed(TrainerCallback):
         feed = self.trainer.feed
         if isinstance(feed, RoundFeed) and not feed.rounds.shown:
             control.should_evaluate = False  # stopped half-way: no round to judge
+
+    def on_train_end(self, args, state, control, **more):
+        feed = self.trainer.feed
+        if isinstance(feed, RoundFeed):
+            warn_unless_over(feed.rounds, f"num_train_epochs={args.num_train_epochs:g}")
 
 # %% ../nbs/08_deployment/41_hf.ipynb #hf000028
 @patch

@@ -30,8 +30,10 @@ with suppress(ImportError):  # Lightning imports torchvision, and fails where th
 try:
     from lightning.pytorch import Callback, LightningDataModule, Trainer
     from lightning.pytorch.utilities import rank_zero_warn
-except ImportError:
-    raise ImportError("pde_nb.lightning needs Lightning: pip install 'pde_nb[lightning]'.") from None
+except ImportError as error:
+    raise ImportError(
+        f"pde_nb.lightning needs Lightning: pip install 'pde_nb[lightning]' ({error})."
+    ) from None
 
 from pde_nb.algorithm.epochs import (
     EpochBatches,
@@ -265,6 +267,8 @@ class PDECallback(Callback):
 @patch
 def setup(self: PDECallback, trainer: Trainer, pl_module, stage: str):
     "Set what the Trainer needs. Raises `ValueError` for a Trainer that would not show the plan."
+    if stage in ("test", "predict"):
+        return  # of any data
     data = data_of(trainer)
     self.worst = WorstGroupAccuracy(data.val_groups.n_groups, group_names(data.val_groups))
     trainer._accelerator_connector.use_distributed_sampler = False
@@ -295,9 +299,11 @@ def check_trainer(trainer: Trainer, data: PDEDataModule):
         raise ValueError(
             f"overfit_batches={trainer.overfit_batches}: it shows other examples than the plan; leave it out."
         )
-    if trainer.limit_train_batches not in (1.0, None) and not trainer.fast_dev_run:
+    limit = trainer.limit_train_batches
+    everything = limit is None or (isinstance(limit, float) and limit == 1)
+    if not everything and not trainer.fast_dev_run:
         raise ValueError(
-            f"limit_train_batches={trainer.limit_train_batches}: it leaves out the end of each epoch, so "
+            f"limit_train_batches={limit}: it leaves out the end of each epoch, so "
             "that nobody knows what was shown; leave it out, or give a shorter schedule."
         )
     every = trainer.val_check_interval
@@ -316,8 +322,13 @@ def check_trainer(trainer: Trainer, data: PDEDataModule):
 
 
 def set_epochs(trainer: Trainer, n: int):
-    "Train for as long as the plan lasts; warn where `max_epochs` is less."
+    "Train for as long as the plan lasts; warn where `max_epochs` or `max_steps` is less."
     asked = trainer.max_epochs
+    all_steps = -(-data_of(trainer).n_steps // trainer.accumulate_grad_batches)  # at least
+    if 0 <= trainer.max_steps < all_steps and not trainer.fast_dev_run:
+        rank_zero_warn(
+            f"max_steps={trainer.max_steps}: training ends before the plan, which lasts {all_steps} steps."
+        )
     if asked is None or asked < 0 or asked >= n:
         trainer.fit_loop.max_epochs = n
     elif not trainer.fast_dev_run:
@@ -387,7 +398,15 @@ def on_before_backward(self: PDECallback, trainer: Trainer, pl_module, loss: tor
 # %% ../nbs/08_deployment/42_lightning.ipynb #lt000030
 @patch
 def on_validation_epoch_start(self: PDECallback, trainer: Trainer, pl_module):
-    "Begin to count."
+    "Begin to count. Raises `ValueError` for loaders whose examples have no group here."
+    looks = trainer.validate_loop if trainer.state.fn == "validate" else trainer.fit_loop.epoch_loop.val_loop
+    loaders = looks._combined_loader.iterables
+    if getattr(loaders, "batch_sampler", None) is not data_of(trainer).val_batches:
+        raise ValueError(
+            f"validation is on {type(loaders).__name__} of your own, and groups are counted by position: "
+            "leave val_dataloader to PDEDataModule, and give it these examples and their groups. A Trainer "
+            "without PDECallback looks at any others."
+        )
     self.worst = self.worst.to(pl_module.device)
     self.worst.reset()
 
@@ -440,7 +459,14 @@ def on_validation_end(self: PDECallback, trainer: Trainer, pl_module):
 
 @patch
 def on_train_end(self: PDECallback, trainer: Trainer, pl_module):
-    "Where the schedule set itself, the best round is the result."
+    "Where the schedule set itself, the best round is the result; warn where it was not over."
+    epochs = data_of(trainer).epochs
+    if isinstance(epochs, RoundEpochs) and not epochs.rounds.done and not trainer.fast_dev_run:
+        rank_zero_warn(
+            f"training ended after {epochs.rounds.round} rounds, in stage {epochs.rounds.stage} of "
+            f"{epochs.rounds.plan.n_stages - 1}, before the schedule was over; give max_epochs=-1 to let it "
+            "decide."
+        )
     if self.kept is not None:
         pl_module.load_state_dict(self.kept["model"])
 

@@ -4,9 +4,10 @@
 
 # %% auto #0
 __all__ = ['PlanEpochs', 'RoundEpochs', 'EpochBatches', 'scale_rates', 'scale_schedule', 'kept_state', 'restore', 'labels_of',
-           'check_sizes', 'predictions_of', 'check_alike']
+           'check_sizes', 'predictions_of', 'check_alike', 'warn_of_gaps']
 
 # %% ../../nbs/02_algorithm/07_epochs.ipynb #le000004
+import warnings
 from collections.abc import Iterator
 from copy import deepcopy
 
@@ -15,7 +16,7 @@ import torch
 from torch.utils.data import Sampler
 
 from .expansion import Plan
-from .groups import Groups
+from .groups import Groups, Overlap, group_names
 from .rounds import Rounds
 
 # %% ../../nbs/02_algorithm/07_epochs.ipynb #lt000007
@@ -157,22 +158,30 @@ def labels_of(groups: Groups, rows) -> np.ndarray:
     "The class of each row: its label where that is a whole number, else its place among the labels."
     code = groups.ids[rows] // int(np.prod(groups.shape[1:]))
     labels = groups.values[0]
-    return labels[code].astype(np.int64) if labels.dtype.kind in "biu" else code
+    whole = labels.dtype.kind in "biu" or (labels.dtype.kind == "f" and np.all(labels % 1 == 0))
+    return labels[code].astype(np.int64) if whole else code
 
 # %% ../../nbs/02_algorithm/07_epochs.ipynb #le000017
 def check_sizes(train, val, groups: Groups, val_groups: Groups):
     "Raises `ValueError` where examples and groups do not belong together."
     for name, data, of in (("train", train, groups), ("val", val, val_groups)):
+        if not isinstance(of, Groups):
+            raise ValueError(
+                f"groups of {name} are {type(of).__name__}; give pde_nb.make_groups(y, attribute)."
+            )
         if len(data) != len(of):
             raise ValueError(
                 f"{name} has {len(data):,} examples and its groups are of {len(of):,}; give one for each, "
                 "in the same order."
             )
-    same = len(groups.values) == len(val_groups.values)
+    other = groups.variables != val_groups.variables
+    same = not (other and {*groups.variables} == {*val_groups.variables})  # the same in another order
+    same = same and len(groups.values) == len(val_groups.values)
     if not same or not all(map(np.array_equal, groups.values, val_groups.values)):
         raise ValueError(
             "groups and val_groups are coded differently: make_groups(y_val, attribute_val, like=groups)."
         )
+    warn_of_gaps(val_groups, groups, "val")
 
 
 def predictions_of(outputs, n: int) -> torch.Tensor:
@@ -201,3 +210,17 @@ def check_alike(identity: dict):
                 f"process {rank} has another {' and '.join(other)} than process 0. Make the data, the groups "
                 "and the plan in the same way, with the same seed, in each process."
             )
+
+# %% ../../nbs/02_algorithm/07_epochs.ipynb #le000041
+def warn_of_gaps(found: Groups | Overlap, train: Groups, what: str):
+    "Warn of groups that are trained on and cannot be judged."
+    if isinstance(found, Overlap) or found.shape != train.shape:
+        return
+    gaps = np.flatnonzero((found.counts == 0) & (train.counts > 0))
+    if len(gaps):
+        names = ", ".join(np.array(group_names(train))[gaps[:5]])
+        warnings.warn(
+            f"{what} has no example of {len(gaps)} groups that are trained on ({names}), so worst_group says "
+            "nothing about them.",
+            stacklevel=3,
+        )

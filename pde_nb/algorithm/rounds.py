@@ -81,6 +81,12 @@ class Rounds:
         most: int | None = None,  # rounds at most; None: until growing no longer helps
     ):
         self.pace = Pace() if pace is None else pace
+        if not (isinstance(groups, Groups) and isinstance(self.pace, Pace)):
+            raise ValueError(
+                f"groups={type(groups).__name__}, pace={pace!r:.40}: give "
+                "groups=make_groups(y, attribute), and pace=Pace(…) or None."
+            )
+        seed = whole_number("seed", seed, 0)
         self.plan = geometric_plan(groups, self.pace.growth, seed)
         self.batch_size = whole_number("batch_size", batch_size, 1)
         self.rank, self.ranks = whole_number("rank", rank, 0), whole_number("ranks", ranks, 1)
@@ -276,6 +282,8 @@ REMEDIES = {
 def check_state(rounds: Rounds, state: dict):
     "Raises `ValueError` unless a state is one of these rounds."
     mine = rounds.identity()
+    if not isinstance(state, dict) or not {"round", "stages", "best"} <= {*state}:
+        raise ValueError("the state is not one that Rounds.state_dict() returned; give that.")
     for name, remedy in REMEDIES.items():
         if name not in state:
             raise ValueError(f"the state has no {name!r}; it is not one that Rounds.state_dict() returned.")

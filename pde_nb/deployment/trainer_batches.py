@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['GROUP_IDS', 'MOST_NAMED', 'ONE', 'ROUNDS', 'column', 'dataset_groups', 'Grouped', 'GroupedCollator', 'Feed',
            'FlatFeed', 'RoundFeed', 'SharedBatches', 'trainer_method', 'group_figures', 'judge_predictions', 'stalled',
-           'check_arguments', 'refuse_if', 'check_rounds', 'check_max_steps', 'WithoutColumns']
+           'check_arguments', 'warn_unless_over', 'refuse_if', 'check_rounds', 'check_max_steps', 'WithoutColumns']
 
 # %% ../../nbs/08_deployment/40_trainer_batches.ipynb #tb000004
 import re
@@ -60,6 +60,8 @@ def dataset_groups(
     like: Groups | None = None,  # of the training set, for the same ids
 ) -> Groups:
     "The groups of a data set. Raises `ValueError` as `make_groups` does, and for columns that it lacks."
+    if isinstance(names, np.ndarray):
+        raise ValueError("groups is an array; give the names of columns, or groups=pde_nb.make_groups(…).")
     if isinstance(names, str) or len(names) < 2:
         raise ValueError(f"groups={names!r}; name two columns or more, groups=('label', 'attribute').")
     columns = [column(rows, name) for name in names]
@@ -331,6 +333,11 @@ def judge_predictions(
             f"predictions {scores.shape}, labels {labels.shape}: give (n, classes) scores and (n,) classes; "
             "groups are of whole examples."
         )
+    if scores.ndim == 2 and scores.shape[1] == 1:
+        raise ValueError(
+            f"predictions {scores.shape} are one score for each example, and no class; give the model "
+            "num_labels=2, or turn them into classes in preprocess_logits_for_metrics."
+        )
     if scores.ndim == 1:
         return count_correct(scores, labels, groups)
     if np.isnan(scores).any():
@@ -372,6 +379,11 @@ def check_arguments(
     refuse_if(
         args.ignore_data_skip, "ignore_data_skip=True", "would begin the plan anew on resuming", "False"
     )
+    if args.prediction_loss_only or not args.eval_do_concat_batches:
+        raise ValueError(
+            "prediction_loss_only=True and eval_do_concat_batches=False leave nothing to count by group; "
+            "leave both out."
+        )
     refuse_if(args.batch_eval_metrics, "batch_eval_metrics=True", "hides which example is which", "False")
     order = getattr(args, "train_sampling_strategy", None) or getattr(args, "group_by_length", "random")
     own = order not in (False, "random")
@@ -392,6 +404,16 @@ def check_arguments(
             f"num_train_epochs={args.num_train_epochs:g}: {ONE}, so give num_train_epochs=1. How long it is, "
             "the schedule says: schedule=Schedule(warmup_epochs=…, n_expansions=…); or take schedule='auto', "
             "with as many rounds as you allow."
+        )
+
+
+def warn_unless_over(rounds: Rounds, limit: str):
+    "Warn where training ended before a schedule that sets itself was over; `limit`: what ended it, perhaps."
+    if not rounds.done:
+        warnings.warn(
+            f"training ended after {rounds.round} rounds, in stage {rounds.stage} of "
+            f"{rounds.plan.n_stages - 1}, before the schedule was over; {limit} may be too few.",
+            stacklevel=3,
         )
 
 
@@ -424,6 +446,8 @@ def check_rounds(args):
             f"lr_scheduler_type={args.lr_scheduler_type.value!r} needs to know how many steps there are, and "
             "schedule='auto' leaves it open (num_train_epochs is the most); use 'constant'."
         )
+    if args.eval_delay > 0:
+        raise ValueError(f"eval_delay={args.eval_delay:g}: {ROUNDS}, also the first; leave it out.")
     if args.max_steps > 0:
         raise ValueError(f"max_steps={args.max_steps}: {ROUNDS}; give num_train_epochs, the most rounds.")
 
