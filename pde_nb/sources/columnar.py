@@ -7,7 +7,7 @@ __all__ = ['READERS', 'is_stored_table', 'table_files', 'files_of', 'reading', '
            'check_same_columns', 'read_values', 'is_words', 'read_words', 'cells_of', 'read_codes', 'words_of',
            'StoredTable', 'stored_digest', 'taken', 'values_of', 'table_cells', 'StoredVectors', 'vectors_of',
            'StoredWords', 'chosen_texts', 'StoredTexts', 'from_parquet', 'read_label', 'read_names', 'known_names',
-           'where_text', 'as_list']
+           'where_text', 'as_list', 'check_role_kinds']
 
 # %% ../../nbs/05_sources/03_columnar.ipynb #ca000004
 from collections.abc import Iterator
@@ -217,7 +217,7 @@ def cells_of(words: Shaped[np.ndarray, " k"], codes: Int[np.ndarray, " n"]) -> S
         return column_with_blanks(words[codes[codes >= 0]], codes < 0)
     return words[codes]
 
-
+# %% ../../nbs/05_sources/03_columnar.ipynb #ca000030
 def read_codes(files: TableFiles, name: str) -> tuple[Shaped[np.ndarray, " k"], Int[np.ndarray, " n"]]:
     "The different texts of a column, sorted, and which of them each cell has; −1 for none."
     places, codes = {}, []
@@ -385,7 +385,7 @@ def chosen_texts(words: StoredWords, rows) -> list[str] | str:
     texts = [text for of_batch in found for text in of_batch]
     return [texts[at] for at in back.tolist()]
 
-
+# %% ../../nbs/05_sources/03_columnar.ipynb #ca000031
 @dataclass(frozen=True, eq=False)
 class StoredTexts:
     "Texts, or pairs of them, that stay in their files; their tokens are kept in memory."
@@ -446,7 +446,7 @@ def from_parquet(
     y, options = read_label(files, label, options, kinds)
     return make_data(inputs, y, found, parts, label=label, **options)
 
-
+# %% ../../nbs/05_sources/03_columnar.ipynb #ca000032
 def read_label(files: TableFiles, label: str, options: dict, kinds: dict) -> tuple[np.ndarray, dict]:
     "The label of each row; texts as codes, with the names of the classes among the options."
     if "classes" in options or not is_words(files.schema.field(label).type):
@@ -463,7 +463,7 @@ def read_names(files: TableFiles, name: str, role: str, kinds: dict, blank=None)
         return read_values(files, name)
     return cells_of(*known_names(*read_codes(files, name), name, role, kinds, blank))
 
-
+# %% ../../nbs/05_sources/03_columnar.ipynb #ca000033
 def known_names(words, codes, name: str, role: str, kinds: dict, blank=None) -> tuple:
     """Words and codes, an empty text as a blank, as `from_table` takes it.
 
@@ -516,7 +516,7 @@ def roles_of(roles: dict[str, list[str]]) -> dict[str, str]:
     "What each column is that is no feature: 'label' or 'attribute'."
     return {name: role for role in ("attribute", "label") for name in roles[role]}
 
-
+# %% ../../nbs/05_sources/03_columnar.ipynb #ca000035
 def check_role_kinds(kinds: dict[str, str], role_of: dict[str, str]):
     "Raises `ValueError` for a kind that is asked for a label, an attribute or the split."
     for name, kind in kinds.items():

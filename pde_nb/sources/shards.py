@@ -171,7 +171,7 @@ def small_columns(shards: Shards, names: list[str]) -> dict[str, np.ndarray]:
             values.append(json_value(facts[name], name, shards.keys[row]))
     return {name: np.array(values, object if None in values else None) for name, values in columns.items()}
 
-
+# %% ../../nbs/05_sources/04_shards.ipynb #sh000020
 def small_value(shards: Shards, row: int, ending: str):
     "A member as a number, or as a text without blanks around it."
     if shards.places[ending][row, 2] > SMALL:

@@ -282,7 +282,7 @@ def short_state(path: Path) -> tuple[int, int]:
         about = os.stat(path)
     except OSError as e:
         raise ValueError(
-            f"{str(path)!r} can no longer be read ({e.strerror or e}); put it back, and give the same command again."
+            f"{str(path)!r} can no longer be read ({e.strerror or e}); put it back, and go on."
         ) from None
     return about.st_size, about.st_mtime_ns
 
