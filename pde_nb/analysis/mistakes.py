@@ -20,7 +20,10 @@ import torch
 from jaxtyping import Float, Int
 
 from ..algorithm.groups import Overlap, group_names
+from ..sources.columnar import table_cells
 from ..sources.decoding import decode
+from ..sources.inputs import stored_picture
+from ..sources.shards import StoredPictures
 from ..training.run import Run
 from ..training.selection import count_rows, in_group
 
@@ -268,7 +271,8 @@ def shown_text(inputs, row: int) -> str:
         parts = [part for part in (inputs.first, inputs.second) if part is not None]
         return " / ".join(_cut(str(part[row])) for part in parts)
     if inputs.kind == "table":
-        return _row_text(inputs.columns, row)
+        cells = table_cells(inputs, np.array([row]))
+        return _row_text(cells, 0)
     return ""
 
 
@@ -291,6 +295,8 @@ def shown_picture(inputs, row: int) -> str | None:
     if inputs.kind == "pictures":
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
+            if isinstance(inputs, StoredPictures):
+                return _thumbnail(stored_picture(inputs, row, THUMB))
             return _thumbnail(decode(inputs.root / inputs.files[row], THUMB))
     if inputs.kind == "pixels":
         return _thumbnail(eight_bit(np.asarray(inputs.x[row])))

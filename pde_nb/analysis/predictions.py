@@ -19,6 +19,7 @@ from .mistakes import Predictions, eval_names
 from ..core.statistics import wilson_interval, z_value
 from ..prediction.abstaining import Answered, answered_shares
 from ..sources.blanks import known_values
+from ..sources.columnar import table_cells
 from ..sources.data import Data
 from ..training.selection import in_group
 
@@ -259,10 +260,10 @@ def find_slices(data: Data, said: Predictions, least: int = LEAST) -> tuple[Slic
     "Slices of a table by each of its columns, the lowest accuracy first; none for other inputs."
     if data.inputs.kind != "table":
         return ()
-    columns = {**data.inputs.columns, **data.attributes}
+    attributes = {name: values[said.rows] for name, values in data.attributes.items()}
     masks = []
-    for name, values in columns.items():
-        for value, inside in parts_of(values[said.rows]):
+    for name, values in (table_cells(data.inputs, said.rows) | attributes).items():
+        for value, inside in parts_of(values):
             if least <= inside.sum() < len(inside):
                 masks.append((name, value, inside))
     level = 1 - 0.05 / max(len(masks), 1)
@@ -277,10 +278,14 @@ def parts_of(values) -> list:
     different = known_values(values) if values.dtype == object else np.unique(values)
     if values.dtype.kind != "f" or len(different) <= 4:
         return [(shown_value(value), values == value) for value in different]
-    edges = np.unique(np.quantile(values, [0, 0.25, 0.5, 0.75, 1]))
+    there = ~np.isnan(values)  # a table that stays on the disk is not filled
+    if not there.any():
+        return []
+    edges = np.unique(np.quantile(values[there], [0, 0.25, 0.5, 0.75, 1]))
     if len(edges) < 2:
         return []
     at = np.clip(np.searchsorted(edges, values, "left") - 1, 0, len(edges) - 2)
+    at[~there] = -1
     parts = []
     for k in range(len(edges) - 1):
         words = f"{edges[k]:g} to {edges[k + 1]:g}" if k == 0 else f"above {edges[k]:g} to {edges[k + 1]:g}"

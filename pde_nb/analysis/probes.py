@@ -18,6 +18,7 @@ from ..algorithm.groups import Groups, random_rank
 from ..core.statistics import wilson_interval, z_value
 from ..sources.data import Data
 from ..sources.examples import Pictures
+from ..sources.shards import StoredPictures
 
 # %% ../../nbs/09_analysis/02_probes.ipynb #e258b69f
 def halves(
@@ -329,7 +330,7 @@ def small_inputs(
 ) -> Float[np.ndarray, "m d"]:
     "Cheap inputs for a probe."
     from pde_nb.networks.views import pooled
-    from pde_nb.sources.inputs import make_source
+    from pde_nb.sources.inputs import make_source, stored_picture
     from pde_nb.sources.picture_cache import decode_all
 
     inputs = data.inputs
@@ -338,7 +339,9 @@ def small_inputs(
     if inputs.kind == "texts":
         texts = [t for t in (inputs.first, inputs.second) if t is not None]
         return np.concatenate([_word_counts(t[rows]) for t in texts], 1)
-    if inputs.kind == "pictures":
+    if isinstance(inputs, StoredPictures):
+        x = np.stack([stored_picture(inputs, row, size) for row in rows.tolist()])
+    elif inputs.kind == "pictures":
         x = decode_all(Pictures(inputs.root, inputs.files[rows]), size, "memory", progress=False)
     else:
         x = inputs.x[rows]
@@ -371,7 +374,7 @@ def network_inputs(
 
     fetch_weights(model, data.inputs.kind, weights)  # before pictures are decoded
     settings = {**input_settings(model, data.inputs.kind), **inputs}
-    if data.inputs.kind == "pictures" and "cache" not in inputs:  # nothing is kept of a part
+    if isinstance(data.inputs, Pictures) and "cache" not in inputs:  # nothing is kept of a part
         data = _only_pictures(data, rows)
         rows = np.arange(len(rows))
         settings["cache"] = "memory"

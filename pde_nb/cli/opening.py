@@ -93,6 +93,11 @@ def open_path(path: Path, root, label, attribute, split, columns: dict) -> Data:
         unlabelled = columns.pop("unlabelled", None)
         refuse_unused(path.name, root=root, **columns)
         return from_shards(path, label, attribute, split=split or "split", unlabelled=unlabelled)
+    if path.suffix == ".npy":
+        raise ValueError(
+            f"--data {path} is one array; name the folder that has x.npy, and beside it the arrays of label, "
+            "attributes and split, each in an .npy file of its own."
+        )
     if is_stored_table(path):
         refuse_unused(path.name, root=root, **{name: columns.get(name) for name in ("metadata",)})
         return from_parquet(path, label, attribute, split=split or "split", **with_kinds(columns))

@@ -32,6 +32,7 @@ from pde_nb.networks.views import (
     word_counts,
 )
 from ..sources.batches import Source, settings_digest
+from ..sources.columnar import StoredTable
 from ..sources.data import Data
 from ..sources.encoding import Standard
 from ..sources.examples import fingerprint
@@ -66,7 +67,8 @@ def numbers_view(data: Data, device, options: dict) -> View:
     source = make_source(replace(data, inputs=without_attributes(data)), device=device, **options)
     if inputs.kind == "features":
         return View(source, numbers, "the features, standardised", standardise=False)
-    left_out = [repr(name) for name in inputs.columns if name in data.attributes]
+    names = inputs.kinds if isinstance(inputs, StoredTable) else inputs.columns
+    left_out = [repr(name) for name in names if name in data.attributes]
     what = "the columns as the network gets them"
     if left_out:
         what += f", without {' and '.join(left_out)}: that is the attribute"
@@ -78,13 +80,14 @@ def without_attributes(data: Data):
     inputs = data.inputs
     if inputs.kind != "table":
         return inputs
-    columns = {name: column for name, column in inputs.columns.items() if name not in data.attributes}
-    if not columns:
+    field = "kinds" if isinstance(inputs, StoredTable) else "columns"
+    left = {name: column for name, column in getattr(inputs, field).items() if name not in data.attributes}
+    if not left:
         raise ValueError(
             f"the table has no column beside the attribute {', '.join(data.attributes)}: "
             "nothing is left to see a row by; add features."
         )
-    return replace(inputs, columns=columns)
+    return replace(inputs, **{field: left})
 
 # %% ../../nbs/07_grouping/01_representation.ipynb #gr010016
 from pde_nb.networks.models import (

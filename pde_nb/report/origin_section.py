@@ -17,6 +17,7 @@ from ..methods.registry import find_method, method_names
 from .blocks import Card, Cards, Count, Listing, Section, Text
 from .runs import ROWS
 from ..sources.blanks import KeptGuess
+from ..sources.columnar import table_cells
 from ..sources.data import SPLITS
 from ..training.grouped import GROUPS
 from ..training.record import RunRecord, judged_in, rung_text
@@ -225,10 +226,17 @@ def example_blocks(data) -> list:
         "label the early model is surest of; of the others, those whose label it most contradicts."
     )
     if data.inputs.kind == "table":
-        return [Text(lead), example_table(data.inputs.columns, found)]
+        return [Text(lead), example_table(typical_cells(data.inputs, found), found)]
     return [Text(lead), *(example_cards(data.inputs, *of_group) for of_group in found[:SHOWN_GROUPS])]
 
 # %% ../../nbs/10_report/08_origin_section.ipynb #og000018
+def typical_cells(inputs, found: list) -> dict[str, dict]:
+    "The cells of typical rows of a table: column → row → value."
+    rows = np.unique([row for _, typical in found for row in typical[:SHOWN_ROWS]]).astype(int)
+    cells = table_cells(inputs, rows)
+    return {name: dict(zip(rows.tolist(), values)) for name, values in cells.items()}
+
+
 def example_table(columns: dict, found: list) -> Listing:
     "Typical rows of a table."
     names = list(columns)[:SHOWN_COLUMNS]

@@ -4,9 +4,10 @@
 
 # %% auto #0
 __all__ = ['READERS', 'is_stored_table', 'table_files', 'files_of', 'reading', 'ParquetFile', 'ArrowFile', 'TableFiles',
-           'check_same_columns', 'read_values', 'is_words', 'read_words', 'read_codes', 'words_of', 'StoredTable',
-           'stored_digest', 'taken', 'values_of', 'StoredVectors', 'vectors_of', 'StoredWords', 'StoredTexts',
-           'from_parquet', 'read_label', 'where_text', 'as_list']
+           'check_same_columns', 'read_values', 'is_words', 'read_words', 'cells_of', 'read_codes', 'words_of',
+           'StoredTable', 'stored_digest', 'taken', 'values_of', 'table_cells', 'StoredVectors', 'vectors_of',
+           'StoredWords', 'chosen_texts', 'StoredTexts', 'from_parquet', 'read_label', 'read_names', 'known_names',
+           'where_text', 'as_list', 'check_role_kinds']
 
 # %% ../../nbs/05_sources/03_columnar.ipynb #ca000004
 from collections.abc import Iterator
@@ -20,8 +21,10 @@ import numpy as np
 from jaxtyping import Int, Shaped
 
 from ..core.arguments import did_you_mean
+from ..core.cells import says_missing
 from ..core.files import listed
 from .blanks import column_with_blanks
+from .columns import check_kinds
 from .data import Data, make_data, split_code
 from .examples import check_twice, fingerprint, need
 from .stored import LARGE, ROOM, STEP, known_digest
@@ -185,7 +188,7 @@ def read_values(files: TableFiles, name: str) -> Shaped[np.ndarray, " n"]:
             f"the column {name!r} holds {kind}; a label, attribute or split is made of numbers or texts: "
             "convert it."
         )
-    parts = [batch.column(0) for _, batch in files.batches([name])]
+    parts = [batch.column(name) for _, batch in files.batches([name])]
     column = arrow.chunked_array(parts)
     if not column.null_count:
         return column.to_numpy()
@@ -203,19 +206,23 @@ def is_words(kind) -> bool:
 
 def read_words(files: TableFiles, name: str) -> Shaped[np.ndarray, " n"]:
     "A column of texts; None where a cell is empty."
-    words, codes = read_codes(files, name)
+    return cells_of(*read_codes(files, name))
+
+
+def cells_of(words: Shaped[np.ndarray, " k"], codes: Int[np.ndarray, " n"]) -> Shaped[np.ndarray, " n"]:
+    "The texts of some codes; None for −1."
     if not len(words):
         return np.full(len(codes), None, object)
     if (codes < 0).any():
         return column_with_blanks(words[codes[codes >= 0]], codes < 0)
     return words[codes]
 
-
+# %% ../../nbs/05_sources/03_columnar.ipynb #ca000030
 def read_codes(files: TableFiles, name: str) -> tuple[Shaped[np.ndarray, " k"], Int[np.ndarray, " n"]]:
     "The different texts of a column, sorted, and which of them each cell has; −1 for none."
     places, codes = {}, []
     for _, batch in files.batches([name]):
-        found, at = words_of(batch.column(0))
+        found, at = words_of(batch.column(name))
         place = np.array([places.setdefault(word, len(places)) for word in found] + [-1], np.int32)
         codes.append(place[at])
     words = np.array(list(places), str)
@@ -229,6 +236,8 @@ def words_of(column) -> tuple[list[str], Int[np.ndarray, " n"]]:
     "The different texts of some cells, and which of them each cell has; −1 for none."
     if not hasattr(column, "dictionary"):
         column = column.dictionary_encode()
+    elif column.dictionary.null_count:  # codes that stand for no text
+        column = column.dictionary_decode().dictionary_encode()
     at = column.indices.fill_null(-1).to_numpy(False)
     return column.dictionary.to_pylist(), at
 
@@ -279,12 +288,27 @@ def values_of(column, kind: str) -> Shaped[np.ndarray, " n"]:
         if column.type == "bool":
             column = column.cast("int8")
         return column.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
+    if column.type == "bool":  # spelled as any other table has them
+        spelled = np.array(["False", "True", None], object)
+        return spelled[column.cast("int8").fill_null(2).to_numpy(zero_copy_only=False)]
     if not is_words(column.type):
         column = column.cast("string")
     words, at = words_of(column)
     return np.array([*words, None], object)[at]
 
 # %% ../../nbs/05_sources/03_columnar.ipynb #ca000011
+def table_cells(
+    inputs,  # of kind 'table', in memory or in files
+    rows: Int[np.ndarray, " k"],
+) -> dict[str, Shaped[np.ndarray, " k"]]:  # name → values
+    "The cells of some rows of a table, wherever it is."
+    if not isinstance(inputs, StoredTable):
+        return {name: values[rows] for name, values in inputs.columns.items()}
+    ascending, back = np.unique(rows, return_inverse=True)
+    found = [cells for _, cells in inputs.pieces(ascending)]
+    return {name: np.concatenate([cells[name] for cells in found])[back] for name in inputs.kinds}
+
+
 @dataclass(frozen=True, eq=False)
 class StoredVectors:
     "Features (n, d) that are the lists of one column, which stay in their files."
@@ -304,7 +328,7 @@ class StoredVectors:
     def pieces(self, rows: Int[np.ndarray, " k"] | None = None) -> Iterator[tuple[int, np.ndarray]]:
         "Position and features (b, d), float32, of all rows, in pieces; `rows`: of these alone."
         for at, batch in taken(self.files, [self.column], rows):
-            yield at, vectors_of(batch.column(0), self.width, self.column, at)
+            yield at, vectors_of(batch.column(self.column), self.width, self.column, at)
 
 
 def vectors_of(column, width: int, name: str, at: int) -> np.ndarray:
@@ -333,7 +357,10 @@ class StoredWords:
     def __len__(self):
         return len(self.files)
 
-    def __getitem__(self, some: slice) -> list[str]:
+    def __getitem__(self, some) -> list[str] | str:
+        "The texts of a slice or of an array of rows; of a number, one text."
+        if not isinstance(some, slice):
+            return chosen_texts(self, some)
         start, stop, _ = some.indices(len(self))
         if start != self.at:
             self.stream = islice(iter(self), start, None)
@@ -346,9 +373,19 @@ class StoredWords:
 
     def texts(self, batch) -> list[str]:
         "The texts of some rows; '' for none."
-        return [text or "" for text in batch.column(0).to_pylist()]
+        return [text or "" for text in batch.column(self.column).to_pylist()]
 
 
+def chosen_texts(words: StoredWords, rows) -> list[str] | str:
+    "The texts of some rows, in any order; of a number, one text."
+    if np.ndim(rows) == 0:
+        return chosen_texts(words, np.array([rows]))[0]
+    ascending, back = np.unique(rows, return_inverse=True)
+    found = [words.texts(batch) for _, batch in taken(words.files, [words.column], ascending)]
+    texts = [text for of_batch in found for text in of_batch]
+    return [texts[at] for at in back.tolist()]
+
+# %% ../../nbs/05_sources/03_columnar.ipynb #ca000031
 @dataclass(frozen=True, eq=False)
 class StoredTexts:
     "Texts, or pairs of them, that stay in their files; their tokens are kept in memory."
@@ -394,26 +431,52 @@ def from_parquet(
     attributes = as_list(attribute)
     roles = dict(label=[label], attribute=attributes, text=as_list(text), features=as_list(features))
     check_there(files, roles)
+    kinds = columns or {}
+    check_kinds(kinds, files.schema.names)
+    check_role_kinds(kinds, dict.fromkeys([split], "split") | roles_of(roles))
     if missing not in ("error", "fill"):
         raise ValueError(f"missing={missing!r}; use 'error' or 'fill'.")
     used = [label, *attributes]
-    parts = read_split(files, split, used)
-    inputs = stored_inputs(files, [*used, split], as_list(features), as_list(text), columns or {}, missing)
+    parts = read_split(files, split, [*used, *roles["text"], *roles["features"]])
+    inputs = stored_inputs(files, [*used, split], roles["features"], roles["text"], kinds, missing)
     options = {"name": Path(path).name.partition(".")[0]} | options
     options["notes"] = (*options.get("notes", ()), where_text(files))
-    found = {name: read_values(files, name) for name in attributes}
-    y, options = read_label(files, label, options)
+    blank = options.get("unlabelled")
+    found = {name: read_names(files, name, "attribute", kinds, blank) for name in attributes}
+    y, options = read_label(files, label, options, kinds)
     return make_data(inputs, y, found, parts, label=label, **options)
 
-
-def read_label(files: TableFiles, label: str, options: dict) -> tuple[np.ndarray, dict]:
+# %% ../../nbs/05_sources/03_columnar.ipynb #ca000032
+def read_label(files: TableFiles, label: str, options: dict, kinds: dict) -> tuple[np.ndarray, dict]:
     "The label of each row; texts as codes, with the names of the classes among the options."
     if "classes" in options or not is_words(files.schema.field(label).type):
-        return read_values(files, label), options
-    words, codes = read_codes(files, label)
+        return read_names(files, label, "label", kinds), options
+    words, codes = known_names(*read_codes(files, label), label, "label", kinds)
     if (codes < 0).any() or len(words) < 2:
-        return read_values(files, label), options  # refused there, in words
+        return cells_of(words, codes), options  # refused there, in words
     return codes, options | {"classes": tuple(words.tolist())}
+
+
+def read_names(files: TableFiles, name: str, role: str, kinds: dict, blank=None) -> Shaped[np.ndarray, " n"]:
+    "A label or an attribute; None where a cell is empty. Raises `ValueError` as `known_names` does."
+    if not is_words(files.schema.field(name).type):
+        return read_values(files, name)
+    return cells_of(*known_names(*read_codes(files, name), name, role, kinds, blank))
+
+# %% ../../nbs/05_sources/03_columnar.ipynb #ca000033
+def known_names(words, codes, name: str, role: str, kinds: dict, blank=None) -> tuple:
+    """Words and codes, an empty text as a blank, as `from_table` takes it.
+
+    Raises `ValueError` for a word for a missing value, such as NA, that nobody asked to keep."""
+    empty = np.array([not word.strip() for word in words.tolist()], bool)
+    odd = [word for word in words[~empty].tolist() if says_missing(word) and word != str(blank)]
+    if odd and kinds.get(name) != "category":
+        raise ValueError(
+            f"the {role} {name!r} has {odd[0]!r} in a cell, a word for a missing value; correct it or drop "
+            f"such rows, or keep it as a name: --as {name}=category (columns={{{name!r}: 'category'}})."
+        )
+    place = np.where(empty, -1, np.cumsum(~empty) - 1)
+    return words[~empty], np.append(place, -1)[codes]
 
 
 def where_text(files: TableFiles) -> str:
@@ -442,15 +505,32 @@ def check_there(files: TableFiles, roles: dict[str, list[str]]):
                     f"{str(files.paths[0])!r} has no column {name!r} for {role}{did_you_mean(name, names)}; "
                     f"its columns are {', '.join(names[:20])}{' …' * (len(names) > 20)}."
                 )
-    for role in ("attribute", "text", "features"):
+    for role in set(roles) & {"attribute", "text", "features"}:
         if roles["label"][0] in roles[role]:
             raise ValueError(f"the column {roles['label'][0]!r} is given as label and as {role}.")
+        if len(set(roles[role])) < len(roles[role]):
+            raise ValueError(f"{role}={roles[role]} names a column twice.")
+
+
+def roles_of(roles: dict[str, list[str]]) -> dict[str, str]:
+    "What each column is that is no feature: 'label' or 'attribute'."
+    return {name: role for role in ("attribute", "label") for name in roles[role]}
+
+# %% ../../nbs/05_sources/03_columnar.ipynb #ca000035
+def check_role_kinds(kinds: dict[str, str], role_of: dict[str, str]):
+    "Raises `ValueError` for a kind that is asked for a label, an attribute or the split."
+    for name, kind in kinds.items():
+        if name in role_of and kind != "category":
+            raise ValueError(
+                f"--as {name}={kind}: the column {name!r} is the {role_of[name]}; "
+                "only category can be asked for it."
+            )
 
 # %% ../../nbs/05_sources/03_columnar.ipynb #ca000016
 def read_split(files: TableFiles, split: str | None, used: list[str]) -> np.ndarray | None:
     "The split of each row: a column, or the folders train, validation and test that the files lie in."
     if split is not None and split in used:
-        raise ValueError(f"the column {split!r} is given as label or attribute and as split.")
+        raise ValueError(f"the column {split!r} is the split and is given as something else too.")
     if split is not None and split in files.schema.names:
         if not is_words(files.schema.field(split).type):
             return read_values(files, split)
@@ -459,7 +539,7 @@ def read_split(files: TableFiles, split: str | None, used: list[str]) -> np.ndar
             return read_values(files, split)  # refused later, in words
         return np.array([split_code(word) for word in words.tolist()], np.int8)[codes]
     if split not in (None, "split"):
-        check_there(files, dict(label=[split], attribute=[], text=[], features=[]))
+        check_there(files, dict(split=[split]))
     folders = [file.path.parent.name for file in files.files]
     if split is None or len(set(folders)) < 2:
         return None
@@ -474,10 +554,10 @@ def stored_inputs(files: TableFiles, used, features, text, asked: dict, missing:
             raise ValueError(f"text={text}: name one column, or two for pairs, and no features.")
         return StoredTexts(files, tuple(text))
     names = features or [name for name in files.schema.names if name not in used]
+    names = [name for name in names if asked.get(name) != "drop"]
     if len(names) == 1 and hasattr(files.schema.field(names[0]).type, "value_field"):
         return StoredVectors(files, names[0], first_width(files, names[0]))
     kinds = {name: stored_kind(files.schema.field(name).type, name, asked.get(name)) for name in names}
-    kinds = {name: kind for name, kind in kinds.items() if kind != "drop"}
     if not kinds:
         raise ValueError(f"no feature is left beside {', '.join(map(str, used))}; add columns.")
     return StoredTable(files, kinds, missing)
@@ -485,8 +565,14 @@ def stored_inputs(files: TableFiles, used, features, text, asked: dict, missing:
 # %% ../../nbs/05_sources/03_columnar.ipynb #ca00001f
 def first_width(files: TableFiles, name: str) -> int:
     "How long the first list of a column is."
+    kind = files.schema.field(name).type.value_type
+    if str(kind) not in ("float", "double", "halffloat") and "int" not in str(kind):
+        raise ValueError(f"the lists in the column {name!r} hold {kind}; features are numbers: convert them.")
     _, batch = next(files.batches([name]))
-    return len(batch.column(0)[0].as_py() or ())
+    width = len(batch.column(name)[0].as_py() or ())
+    if not width:
+        raise ValueError(f"the first list in the column {name!r} is empty; drop that row, or pad the lists.")
+    return width
 
 
 def stored_kind(kind, name: str, asked: str | None) -> str:

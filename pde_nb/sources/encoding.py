@@ -306,10 +306,17 @@ def learn_stored(
 
 
 def numbers_code(name, kind, sample, n_gone, moments: Moments, k: int, standardised: bool) -> ColumnCode:
-    "The code of a column of numbers, filled with its median where cells are missing."
+    """The code of a column of numbers, filled with its median where cells are missing.
+
+    Raises `ValueError` for a column without a value in training, or whose square is no number any more."""
     known = sample[~np.isnan(sample)]
     if not len(known):
         raise ValueError(f"the column {name!r} has no value in training; leave it out.")
+    if not np.isfinite(moments.squares[k]):  # too far apart to be squared
+        raise ValueError(
+            f"the column {name!r} has values as large as {abs(known).max():.0e}, whose spread cannot be "
+            "computed; divide it by a power of ten, or leave it out."
+        )
     middle = float(np.median(known))
     if kind == "boolean":
         middle = float(round(middle))

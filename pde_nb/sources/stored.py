@@ -5,7 +5,8 @@
 # %% auto #0
 __all__ = ['SAMPLES', 'SAMPLE', 'STEP', 'PART', 'CLOSE', 'LARGE', 'ROOM', 'FileState', 'file_state', 'sampled_digest',
            'stored_folder', 'kept', 'known_digest', 'open_npy', 'first_bytes', 'npy_fault', 'unpack_npz',
-           'unpack_array', 'array_blocks', 'read_rows', 'read_at_random', 'MappedArrays', 'mapped_array', 'Window']
+           'unpack_array', 'array_blocks', 'read_rows', 'read_at_random', 'MappedArrays', 'mapped_array', 'Unchanged',
+           'short_state', 'Window']
 
 # %% ../../nbs/05_sources/00_stored.ipynb #sd000004
 import hashlib
@@ -252,6 +253,38 @@ def mapped_array(x) -> np.memmap | None:
         return None
     found = open_npy(x.filename)
     return found if (found.shape, found.dtype) == (x.shape, x.dtype) else None  # else it is a part of it
+
+# %% ../../nbs/05_sources/00_stored.ipynb #sd000020
+class Unchanged:
+    "Some files as they were when they were opened. A call raises `ValueError` where one is another now."
+
+    def __init__(self, paths):
+        self.paths = tuple(map(Path, paths))
+        self.digests = tuple(map(known_digest, self.paths))
+        self.states = tuple(map(short_state, self.paths))
+
+    def __call__(self):
+        states = tuple(map(short_state, self.paths))
+        if states == self.states:
+            return
+        for path, digest in zip(self.paths, self.digests):
+            if known_digest(path) != digest:
+                raise ValueError(
+                    f"{str(path)!r} was changed while it was read; put back what it was, and give the same "
+                    "command again to go on, or start anew."
+                )
+        self.states = states
+
+
+def short_state(path: Path) -> tuple[int, int]:
+    "Size and time of the last change. Raises `ValueError` for a file that is gone."
+    try:
+        about = os.stat(path)
+    except OSError as e:
+        raise ValueError(
+            f"{str(path)!r} can no longer be read ({e.strerror or e}); put it back, and go on."
+        ) from None
+    return about.st_size, about.st_mtime_ns
 
 # %% ../../nbs/05_sources/00_stored.ipynb #sd000016
 ROOM = 1 << 28  # bytes of rows that are held
