@@ -24,12 +24,14 @@ def test_rel(
 
 
 @contextmanager
-def shows(error=ValueError):
-    "Display the message of the error that the block must raise; fail when it raises none."
+def shows(error=ValueError, below=""):
+    """Display the message of the error that the block must raise; fail when it raises none. Of paths below a
+    folder, `below`, the rest is shown."""
     try:
         yield
     except error as e:
-        print(f"{type(e).__name__}: {e}")
+        message = str(e).replace(f"{below}/", "") if below else e
+        print(f"{type(e).__name__}: {message}")
     else:
         raise AssertionError(f"no {error.__name__} was raised")
 
