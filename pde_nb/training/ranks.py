@@ -7,13 +7,14 @@ __all__ = ['ALONE', 'BETWEEN', 'DRAWING', 'share_of', 'OneProcess', 'Ranks', 'se
            'error_of', 'attempted', 'portable', 'of_all', 'Agreed', 'RankLost', 'find_ranks', 'opened', 'meet_again']
 
 # %% ../../nbs/08_training/02_ranks.ipynb #rk000003
+import copy
 import os
-import pickle
 import random
 import socket
 import time
 from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
+from multiprocessing.reduction import ForkingPickler
 
 import numpy as np
 import torch
@@ -382,7 +383,8 @@ def attempted(work, *args):
 def portable(error: BaseException) -> BaseException:
     "An error that can be told to other processes."
     try:
-        pickle.loads(pickle.dumps(error))
+        ForkingPickler.dumps(error)
+        copy.copy(error)  # made anew from what it was made of, as in the other process
     except Exception:
         return ValueError(f"{type(error).__name__}: {error}")
     return error
