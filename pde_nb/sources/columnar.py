@@ -10,6 +10,7 @@ __all__ = ['READERS', 'is_stored_table', 'table_files', 'files_of', 'reading', '
            'where_text', 'as_list', 'check_role_kinds']
 
 # %% ../../nbs/05_sources/03_columnar.ipynb #ca000004
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -528,7 +529,8 @@ def check_role_kinds(kinds: dict[str, str], role_of: dict[str, str]):
 
 # %% ../../nbs/05_sources/03_columnar.ipynb #ca000016
 def read_split(files: TableFiles, split: str | None, used: list[str]) -> np.ndarray | None:
-    "The split of each row: a column, or the folders train, validation and test that the files lie in."
+    """The split of each row: a column; or the folders train, validation and test of the files, or the first
+    words of their names."""
     if split is not None and split in used:
         raise ValueError(f"the column {split!r} is the split and is given as something else too.")
     if split is not None and split in files.schema.names:
@@ -540,10 +542,12 @@ def read_split(files: TableFiles, split: str | None, used: list[str]) -> np.ndar
         return np.array([split_code(word) for word in words.tolist()], np.int8)[codes]
     if split not in (None, "split"):
         check_there(files, dict(split=[split]))
-    folders = [file.path.parent.name for file in files.files]
-    if split is None or len(set(folders)) < 2:
+    words = [file.path.parent.name for file in files.files]
+    if len(set(words)) < 2:
+        words = split_names([file.path.name for file in files.files])
+    if split is None or len(set(words)) < 2:
         return None
-    codes = [split_code(name) for name in folders]
+    codes = [split_code(word) for word in words]
     return np.repeat(np.array(codes, np.int8), [sum(file.sizes) for file in files.files])
 
 
@@ -561,6 +565,17 @@ def stored_inputs(files: TableFiles, used, features, text, asked: dict, missing:
     if not kinds:
         raise ValueError(f"no feature is left beside {', '.join(map(str, used))}; add columns.")
     return StoredTable(files, kinds, missing)
+
+# %% ../../nbs/05_sources/03_columnar.ipynb #ca00001p
+def split_names(names: list[str]) -> list[str]:
+    "The splits that names of files begin with (train-00000-of-00002.parquet); none where one has none."
+    words = [re.match("[a-z]*", name.lower())[0] for name in names]
+    try:
+        for word in words:
+            split_code(word)
+    except ValueError:
+        return []
+    return words
 
 # %% ../../nbs/05_sources/03_columnar.ipynb #ca00001f
 def first_width(files: TableFiles, name: str) -> int:
