@@ -299,12 +299,16 @@ def check_trainer(trainer: Trainer, data: PDEDataModule):
         raise ValueError(
             f"overfit_batches={trainer.overfit_batches}: it shows other examples than the plan; leave it out."
         )
-    limit = trainer.limit_train_batches
-    everything = limit is None or (isinstance(limit, float) and limit == 1)
-    if not everything and not trainer.fast_dev_run:
+    limit, val_limit = trainer.limit_train_batches, trainer.limit_val_batches
+    if not (takes_all(limit) or trainer.fast_dev_run):
         raise ValueError(
             f"limit_train_batches={limit}: it leaves out the end of each epoch, so "
             "that nobody knows what was shown; leave it out, or give a shorter schedule."
+        )
+    if not (takes_all(val_limit) or val_limit == 0 or trainer.fast_dev_run):
+        raise ValueError(
+            f"limit_val_batches={val_limit}: the worst group would be that of the first batches alone; leave "
+            "it out, or give PDEDataModule a smaller validation set and its groups."
         )
     every = trainer.val_check_interval
     shortest = min(data.epochs.steps(epoch) for epoch in range(data.n_epochs or 1))
@@ -319,6 +323,11 @@ def check_trainer(trainer: Trainer, data: PDEDataModule):
             "a schedule that sets itself needs validation after each round: write a validation_step, "
             "and leave out limit_val_batches, val_check_interval and check_val_every_n_epoch."
         )
+
+# %% ../nbs/08_deployment/42_lightning.ipynb #lt00021b
+def takes_all(limit) -> bool:
+    "Whether a limit of Lightning's, a number of batches or a share of them, leaves nothing out."
+    return limit is None or (isinstance(limit, float) and limit == 1)
 
 
 def set_epochs(trainer: Trainer, n: int):

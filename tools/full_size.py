@@ -4,8 +4,9 @@
 
 FOLDER of --root holds waterbirds224/ with the official folder in it (pictures 256 pixels or larger at the
 shorter side, or 224 × 224) and the weights mobilenet_v2.safetensors. Every method but the last shows at most
-6 passes over the training set, learning rate 1e-3, which is the rate that validation chose for each of them
-with 128 pixels; `pde_paper` is the paper's own schedule and its own settings, in full: 16.8 passes.
+6 passes over the training set, with a learning rate of 1e-3: in results/evidence/waterbirds, with 128 pixels,
+validation chose it for each of them but `draws_3`, which was not run there. `pde_paper` is the paper's own
+schedule and its own settings, in full: 16.8 passes.
 
 Each method writes OUT/METHOD.json, with as many seeds as are asked for; runs are kept below --runs, and a
 command that was cut off, or is given again with more seeds, goes on where it was.
