@@ -8,8 +8,8 @@ something ran and nothing failed.
 """
 
 import argparse
-import atexit
 import ast
+import gc
 import json
 import os
 import re
@@ -211,15 +211,6 @@ def imported_once():
             return Path(request["path"]), request["report"], request["flags"]
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
     sys.exit(0)
-
-
-def leave():
-    """End this process, without taking the packages apart one by one: in a fork each page of them is
-    copied for it, which takes longer than most notebooks do."""
-    atexit._run_exitfuncs()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(0)
 
 
 class Forks(threading.local):
@@ -964,7 +955,8 @@ if __name__ == "__main__":
         sys.path.pop(0)
         notebook, record, asked = imported_once()
         run_notebook(notebook, asked, record)
-        leave()
+        gc.freeze()  # else the end looks for cycles in every package, and copies each page of them
+        sys.exit(0)
     try:
         sys.exit(main())
     except KeyboardInterrupt:

@@ -8,6 +8,8 @@ __all__ = ['pde_bench', 'pde_compare', 'pde_data', 'pde_diagnose', 'pde_eval', '
            'completion_code', 'complete']
 
 # %% ../../nbs/12_cli/13_entry.ipynb #en000004
+import atexit
+import gc
 import os
 import shlex
 import sys
@@ -24,6 +26,7 @@ from ..console.screen import show_lines
 # %% ../../nbs/12_cli/13_entry.ipynb #en000006
 def begin(name: str, argv: list[str] | None = None):
     "Read the line of a command, import it, run it, and end the process with its status."
+    atexit.register(gc.freeze)  # else Python looks for cycles in every package once more: 0.8 s
     word = name.removeprefix("pde_")
     words = sys.argv[1:] if argv is None else argv
     sys.unraisablehook = partial(end_without_threads, typed_name(word))
