@@ -125,7 +125,7 @@ def _step_rows(preset, n, batch, repeats, calls):
     ]
     if "fused" in t:
         rows.append(_row(f"{name}, fused", t["usual"], t["fused"] / calls))
-    return rows + floor_rows(name, t, _products(n, preset))
+    return with_floors(rows, t, _products(n, preset))
 
 
 def _products(n, preset):
@@ -160,17 +160,24 @@ def fused_actions(W, data, calls: int) -> dict:
 SPINS_IN_TURN = 8  # some milliseconds: a core needs one to reach its full rate
 
 
-def floor_rows(name: str, t: dict, multiplications: int) -> list[dict]:
-    "Rows for what so many multiplications take at least, in numpy and on this core."
-    rows = [
-        _row(f"{name}: floor of numpy, a large product", t["usual"], multiplications * t["product"] / 512**3)
-    ]
+def with_floors(rows: list[dict], t: dict, multiplications: int) -> list[dict]:
+    """The rows, then what so many multiplications take at least, in numpy and on this core. Each row gets
+    the ratio of the lowest floor."""
+    name = rows[0]["what"]
+    alone = multiplications * t["product"] / 512**3
+    floors = [floor_row(f"{name}: floor of numpy, a large product", t["usual"], alone)]
     if "multiply" in t:
         from pde_nb.theory.kernels import MULTIPLICATIONS
 
         alone = multiplications * t["multiply"] / MULTIPLICATIONS
-        rows.append(_row(f"{name}: floor of the core, multiplications", t["usual"], alone))
-    return rows
+        floors.append(floor_row(f"{name}: floor of the core, multiplications", t["usual"], alone))
+    lowest = max(floor["ratio"] for floor in floors)
+    return [dict(row, floor=lowest) for row in rows] + floors
+
+
+def floor_row(what: str, usual: float, alone: float) -> dict:
+    "A row that is no measurement of ours."
+    return dict(_row(what, usual, alone), is_floor=True)
 
 # %% ../../nbs/11_benchmarks/01_steps.ipynb #c6b175bb
 def _data_rows(model, n, repeats):
@@ -240,7 +247,7 @@ def _whole_rows(preset, model, repeats):
         rows.append(_row(f"{name}, fused", t["usual"], t["fused"]))
     steps = [preset.warmup_iterations] + [preset.expand_every] * (len(sizes) - 1)
     multiplications = sum(k * _products(n, preset) for k, n in zip(steps, sizes))
-    return rows + floor_rows("whole PDE run", t, multiplications)
+    return with_floors(rows, t, multiplications)
 
 # %% ../../nbs/11_benchmarks/01_steps.ipynb #7c84e1d6
 def bench_synthetic(repeats: int = 15) -> dict:

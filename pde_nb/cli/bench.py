@@ -13,6 +13,7 @@ from pathlib import Path
 from .opening import open_data
 from .shell import guarded
 from ..console.paper_commands import bench_parser
+from ..console.parser import Exit
 from ..core.files import writable_folder
 from ..core.seals import write_sealed
 from ..sources.data import Data
@@ -28,6 +29,8 @@ def run_bench(args: argparse.Namespace):
     if args.json:
         writable_folder(Path(args.json).parent)
     check_options(args)
+    if args.what == "all":
+        return measure_all(args)
     measures = dict(train=measure_training, compare=measure_comparison)
     result, text = measures.get(args.what, measure_steps)(args)
     print(text)
@@ -47,11 +50,13 @@ def check_options(args: argparse.Namespace):
             unused = name in of_steps
         if args.what == "compare":
             unused = name not in of_comparison | shared
+        if args.what == "all":
+            unused = name not in {"root"} | shared
         if unused and value != usual[name]:
             option = "--" + name.replace("_", "-")
             raise ValueError(f"{option} means nothing for pde bench {args.what}; leave it out.")
 
-
+# %% ../../nbs/12_cli/11_bench.ipynb #bench0al
 def check_at_least(args: argparse.Namespace, name: str, least: int):
     "Raises `ValueError` for an option with a smaller number."
     value = getattr(args, name)
@@ -75,6 +80,16 @@ def measure_steps(args: argparse.Namespace) -> tuple[dict, str]:
     bench = bench_synthetic if args.what == "synthetic" else bench_expansion
     result = bench(args.repeats)
     return result, bench_table(result)
+
+
+def measure_all(args: argparse.Namespace) -> Exit:
+    "Run `pde bench all`, and print its table; whether every part was measured."
+    from pde_nb.benchmarks.suite import bench_suite, suite_table
+
+    result = bench_suite(args.root, args.json)
+    print(suite_table(result))
+    failed = any("failed" in part for part in result["parts"])
+    return Exit.JUDGED_BAD if failed else Exit.DONE
 
 # %% ../../nbs/12_cli/11_bench.ipynb #e4b3ff2a
 def measure_training(args: argparse.Namespace) -> tuple[dict, str]:
