@@ -11,8 +11,9 @@ import sys
 from dataclasses import fields
 from pathlib import Path
 
-from ..analysis.comparison import Comparison, combinations, compare, learning_rates
+from ..analysis.comparison import Comparison, chosen_methods, combinations, compare, learning_rates
 from ..analysis.grid import Grid, sensitivity, usual_grid
+from ..analysis.minutes import plan_minutes
 from ..analysis.search import Range, Search, usual_ranges
 from ..analysis.store import store_address, without_password
 from ..analysis.sweep import compare_shared
@@ -144,6 +145,8 @@ def made_comparison(args: argparse.Namespace, data: Data) -> Comparison:
     kind = data.inputs.kind
     if args.storage is None and args.sampler is None:
         tried = tried_settings(args, kind)
+        if args.minutes is not None:
+            args.budget = planned_passes(args, data, tried)
         how = dict(on_epoch=args.log, together=args.together)
         return compare(data, args.run_folder, tried=tried, **how, **asked_runs(args))
     search = asked_search(args, kind)
@@ -158,6 +161,16 @@ def made_comparison(args: argparse.Namespace, data: Data) -> Comparison:
         heartbeat=30.0 if args.heartbeat is None else args.heartbeat,
         **asked_runs(args),
     )
+
+# %% ../../nbs/12_cli/08_compare.ipynb #cmpmin01
+def planned_passes(args: argparse.Namespace, data: Data, tried: tuple[dict, ...]) -> int:
+    "The budget with which all runs fit into the minutes."
+    asked = asked_runs(args)
+    names = list(chosen_methods(asked.pop("methods")))
+    runs = len(tried) + len(asked.pop("seeds")) - 1
+    for name in ("passes", "groups"):
+        del asked[name]
+    return plan_minutes(data, args.run_folder, args.minutes, names, runs, **asked)
 
 # %% ../../nbs/12_cli/08_compare.ipynb #52a9b492
 def run_comparison(args: argparse.Namespace) -> Exit:
@@ -203,7 +216,11 @@ def fill_numbers(args: argparse.Namespace):
     if args.tries is None:
         args.tries = 2
     whole_number("seeds", args.seeds, 1)
-    number("budget", args.budget, 0, above=True)
+    check_minutes(args)
+    if args.budget is None and args.minutes is None:
+        args.budget = 10.0
+    if args.budget is not None:
+        number("budget", args.budget, 0, above=True)
     whole_number("tries", args.tries, 1)
 
 
@@ -233,6 +250,21 @@ def asked_runs(args: argparse.Namespace) -> dict:
         groups=args.groups,
         **asked_settings(args),
     )
+
+# %% ../../nbs/12_cli/08_compare.ipynb #cmpmin02
+def check_minutes(args: argparse.Namespace):
+    "Raises `ValueError` for a time that is none, and for what does not go with one."
+    if args.minutes is None:
+        return
+    number("minutes", args.minutes, 0, above=True)
+    if args.budget is not None:
+        raise ValueError(f"--minutes {args.minutes:g} and --budget {args.budget:g}: give one of them.")
+    for name in ("sensitivity", "storage", "sampler"):
+        if getattr(args, name):
+            raise ValueError(
+                f"--minutes {args.minutes:g}: with --{name} give --budget; how long all runs take is not "
+                "known."
+            )
 
 # %% ../../nbs/12_cli/08_compare.ipynb #cmpsens2
 def run_grid(args: argparse.Namespace, data: Data) -> Exit:

@@ -4,8 +4,7 @@
 
 # %% auto #0
 __all__ = ['SCHEDULES', 'TABLE', 'LABELLING', 'train_parser', 'eval_parser', 'predict_parser', 'report_parser', 'content_options',
-           'compare_parser', 'comparison_options', 'diagnose_parser', 'probe_options', 'data_parser', 'sample_parser',
-           'fill_parser']
+           'compare_parser', 'diagnose_parser', 'probe_options', 'data_parser', 'sample_parser', 'fill_parser']
 
 # %% ../../nbs/11_console/05_commands.ipynb #a927c363
 from argparse import SUPPRESS
@@ -278,7 +277,7 @@ def compare_parser() -> CommandParser:
     parser.more = [("--help-all", "every option")]
     return parser
 
-
+# %% ../../nbs/11_console/05_commands.ipynb #cmpopts1
 def comparison_options(section: Section):
     "The options that say what is compared, and within which budget."
     add = section.add
@@ -290,7 +289,8 @@ def comparison_options(section: Section):
     seeds = "runs of each method, ≥ 1; intervals need 2; default 5, for --sensitivity 1"
     add("--seeds", type=int, metavar="N", help=seeds)
     passes = "how often a run shows the training set, > 0; default 10"
-    add("--budget", type=float, default=10.0, metavar="PASSES", help=passes)
+    add("--budget", type=float, metavar="PASSES", help=passes)
+    add("--minutes", type=float, metavar="X", help="in its place: that all runs may take; it plans for them")
     tries = "learning rates to try for each method, on the first seed, ≥ 1; default 2"
     add("--tries", type=int, metavar="N", help=tries)
     tune = "settings to try, all combinations: lr=1e-3,1e-2 weight_decay=0,1e-3"
