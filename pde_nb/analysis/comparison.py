@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['Contender', 'contend', 'check_unseen', 'RunFailed', 'contender_spec', 'run_folder', 'record_of', 'trial_run',
-           'check_earlier', 'tried_names', 'attempt', 'result_of', 'preferred', 'learning_rates', 'combinations',
-           'within_budget', 'Comparison', 'Asked', 'found_beside', 'compare', 'check_before', 'network_named',
-           'chosen_methods']
+           'shared_stages', 'has_first', 'check_earlier', 'tried_names', 'attempt', 'result_of', 'preferred',
+           'learning_rates', 'combinations', 'within_budget', 'Comparison', 'Asked', 'found_beside', 'compare',
+           'check_before', 'network_named', 'chosen_methods']
 
 # %% ../../nbs/09_analysis/11_comparison.ipynb #4148e97f
 from contextlib import suppress
@@ -18,6 +18,7 @@ from pathlib import Path
 from torch import nn
 
 from .paired import SHORT, best_method, standings
+from .stages import first_of, fit_sharing, is_plain
 from pde_nb.analysis.trials import (
     Attempt,
     Result,
@@ -39,7 +40,6 @@ from ..core.statistics import Summary
 from ..methods.base import CannotRun, Method
 from ..methods.registry import find_method, method_names
 from ..sources.data import Data
-from ..training.fit import fit_spec
 from ..training.folder import REMEDY, hold
 from ..training.grouped import keep_groups, with_groups
 from ..training.logs import asked_logs, in_one_place
@@ -71,6 +71,7 @@ def contend(
     out,  # folder; the result goes to out/NAME.json, the runs below out/NAME/
     say=print,
     on_epoch=None,  # told of each epoch of each run, see `robust_fit`
+    beside: dict[str, Contender] | None = None,  # all of the comparison, by name: they share first stages
     **common,  # for `decide`: model, weights, inputs, device, train_by, settings
 ) -> Result:
     """Tune one method on validation, run all seeds with the settings chosen, and write what they came to.
@@ -86,7 +87,7 @@ def contend(
     check_earlier(Path(out) / f"{name}.json", contender, contender_spec(contender, data, **common))
 
     def run(settings, seed):
-        record = trial_run(name, contender, data, settings, seed, Path(out), common, on_epoch)
+        record = trial_run(name, contender, data, settings, seed, Path(out), common, on_epoch, beside)
         worst, seconds = record.figures("val").worst_group, record.cost.seconds
         titles = f"{visible(name):14} {visible(settings_name(settings)):14} seed {seed}"
         say(f"{titles}  worst group on validation {100 * worst:5.1f} %, {seconds:.3g} s")
@@ -131,22 +132,42 @@ def run_folder(out, name: str, settings: dict, seed: int) -> Path:
 
 def record_of(spec: RunSpec, data: Data, **how) -> RunRecord:
     "The record of a run, which is trained if it is not there."
-    return fit_spec(spec, data, **how).record
+    return fit_sharing(spec, data, **how).record
 
 
 def trial_run(
-    name, contender: Contender, data: Data, settings, seed: int, out: Path, common, on_epoch=None
+    name, contender: Contender, data: Data, settings, seed: int, out: Path, common, on_epoch=None, beside=None
 ) -> RunRecord:
     "The run of one trial, in a folder of its own."
     spec = contender_spec(contender, data, settings=settings, seed=seed, **common)
     folder = run_folder(out, name, settings, seed)
     try:
-        how = dict(out=folder, first_in=out / "first", bar=False, on_epoch=in_one_place(on_epoch, out))
+        how = dict(out=folder, bar=False, on_epoch=in_one_place(on_epoch, out))
+        how |= shared_stages(spec, beside or {}, data, settings, seed, out, common)
         return once(("run", str(folder)), record_of, spec, data, **how)
     except CannotRun:
         raise  # no failure: the method has nothing to work with on this data
     except ValueError as error:
         raise RunFailed(str(error)) from None
+
+# %% ../../nbs/09_analysis/11_comparison.ipynb #cpstage1
+def shared_stages(
+    spec: RunSpec, beside: dict[str, Contender], data: Data, settings: dict, seed: int, out: Path, common
+) -> dict:
+    "Where a run of a comparison finds its first stage, and which ones it leaves, for `fit_sharing`."
+    same = {name: one for name, one in beside.items() if settings in one.tried}
+    found = dict(first_in=out / "first", beside=[run_folder(out, name, settings, seed) for name in same])
+    if is_plain(spec.method):
+        how = dict(settings=settings, seed=seed, **common)
+        others = [contender_spec(one, data, **how) for one in same.values() if has_first(one)]
+        found["wanted"] = [first_of(one) for one in others]
+    return found
+
+
+def has_first(contender: Contender) -> bool:
+    "Whether the runs of a contender have a first stage."
+    method = contender.method
+    return (find_method(method)() if isinstance(method, str) else method).first() is not None
 
 # %% ../../nbs/09_analysis/11_comparison.ipynb #cp000008
 def check_earlier(path: Path, contender: Contender, spec: RunSpec):
@@ -374,7 +395,7 @@ class Together:
         "The settings that validation prefers of those tried on a seed; None where a run failed."
         contender = self.contenders[name]
         what = name, contender, self.data
-        where = self.folder, self.common, self.on_epoch
+        where = self.folder, self.common, self.on_epoch, self.contenders
         try:
             tried = [(s, trial_run(*what, s, seed, *where)) for s in contender.tried]
         except ValueError:  # `contend` says it
@@ -395,15 +416,22 @@ def contenders_of(asked: Asked, methods: dict) -> dict[str, Contender]:
     found = {}
     for name, method in methods.items():
         with suppress(ValueError):
-            found[name] = asked.contender(method)
-            contender_spec(found[name], asked.data, **asked.common)
+            contender = asked.contender(method)
+            contender_spec(contender, asked.data, **asked.common)
+            found[name] = contender
     return found
 
 
-def none_ran(refused: dict[str, str]) -> ValueError:
-    "The error where no method could run, from what was wrong with each."
-    why = "; ".join(f"{name}: {text}" for name, text in refused.items())
-    return ValueError(f"no method could run: {why}")
+def plain_first(methods: dict, contenders: dict[str, Contender]) -> list[tuple]:
+    "Names and methods, those last that begin with what plain training leaves."
+    return sorted(methods.items(), key=lambda item: item[0] in contenders and has_first(contenders[item[0]]))
+
+
+def check_any(refused: dict[str, str], methods: dict, reason: Exception | None):
+    "Raises `ValueError` where no method could run, with what was wrong with each."
+    if len(refused) == len(methods):
+        why = "; ".join(f"{name}: {text}" for name, text in refused.items())
+        raise ValueError(f"no method could run: {why}") from reason
 
 # %% ../../nbs/09_analysis/11_comparison.ipynb #999fbaa3
 def compare(
@@ -436,19 +464,19 @@ def compare(
     failed, reason = [], None  # of the last method that was refused
     with hold(folder), work_once():
         keep_groups(folder, data)
+        beside = contenders_of(asked, methods)
         if together:
-            Together(contenders_of(asked, methods), data, folder, common, say, on_epoch).train_all(seeds)
-        for name, method in methods.items():
+            Together(beside, data, folder, common, say, on_epoch).train_all(seeds)
+        for name, method in plain_first(methods, beside):
             try:
                 contender = asked.contender(method)
                 specs[name] = contender_spec(contender, data, **common)
-                contend(name, contender, data, seeds, folder, say, on_epoch, **common)
+                contend(name, contender, data, seeds, folder, say, on_epoch, beside, **common)
             except ValueError as error:
                 refused[name], reason = str(error), error
                 failed += [name] if isinstance(error, RunFailed) else []
                 say(visible(f"{name}: not run: {error}"))
-    if len(refused) == len(methods):
-        raise none_ran(refused) from reason
+    check_any(refused, methods, reason)
     results = read_results(folder, sorted(name for name in methods if name not in refused))
     return Comparison(results, refused, folder, tuple(failed), *found_beside(folder, specs, asked))
 
