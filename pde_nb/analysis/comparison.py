@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['Contender', 'contend', 'check_unseen', 'RunFailed', 'contender_spec', 'run_folder', 'record_of', 'trial_run',
-           'shared_stages', 'has_first', 'check_earlier', 'tried_names', 'attempt', 'result_of', 'preferred',
+           'Sharing', 'shared_stages', 'has_first', 'check_earlier', 'tried_names', 'attempt', 'result_of', 'preferred',
            'learning_rates', 'combinations', 'within_budget', 'Comparison', 'Asked', 'found_beside', 'compare',
            'check_before', 'network_named', 'chosen_methods']
 
@@ -71,7 +71,7 @@ def contend(
     out,  # folder; the result goes to out/NAME.json, the runs below out/NAME/
     say=print,
     on_epoch=None,  # told of each epoch of each run, see `robust_fit`
-    beside: dict[str, Contender] | None = None,  # all of the comparison, by name: they share first stages
+    sharing: "Sharing | None" = None,  # of first stages; None: with runs of one another in this folder
     **common,  # for `decide`: model, weights, inputs, device, train_by, settings
 ) -> Result:
     """Tune one method on validation, run all seeds with the settings chosen, and write what they came to.
@@ -87,7 +87,7 @@ def contend(
     check_earlier(Path(out) / f"{name}.json", contender, contender_spec(contender, data, **common))
 
     def run(settings, seed):
-        record = trial_run(name, contender, data, settings, seed, Path(out), common, on_epoch, beside)
+        record = trial_run(name, contender, data, settings, seed, Path(out), common, on_epoch, sharing)
         worst, seconds = record.figures("val").worst_group, record.cost.seconds
         titles = f"{visible(name):14} {visible(settings_name(settings)):14} seed {seed}"
         say(f"{titles}  worst group on validation {100 * worst:5.1f} %, {seconds:.3g} s")
@@ -136,14 +136,14 @@ def record_of(spec: RunSpec, data: Data, **how) -> RunRecord:
 
 
 def trial_run(
-    name, contender: Contender, data: Data, settings, seed: int, out: Path, common, on_epoch=None, beside=None
+    name, contender: Contender, data, settings, seed: int, out: Path, common, on_epoch=None, sharing=None
 ) -> RunRecord:
     "The run of one trial, in a folder of its own."
     spec = contender_spec(contender, data, settings=settings, seed=seed, **common)
     folder = run_folder(out, name, settings, seed)
     try:
         how = dict(out=folder, bar=False, on_epoch=in_one_place(on_epoch, out))
-        how |= shared_stages(spec, beside or {}, data, settings, seed, out, common)
+        how |= shared_stages(sharing or Sharing(), spec, data, settings, seed, out, common)
         return once(("run", str(folder)), record_of, spec, data, **how)
     except CannotRun:
         raise  # no failure: the method has nothing to work with on this data
@@ -151,11 +151,21 @@ def trial_run(
         raise RunFailed(str(error)) from None
 
 # %% ../../nbs/09_analysis/11_comparison.ipynb #cpstage1
+@dataclass(frozen=True)
+class Sharing:
+    "Which runs of a comparison share their first stages."
+
+    contenders: dict[str, Contender] = field(default_factory=dict)  # whose plain runs serve as first stages
+    alike: bool = True  # runs that have the same first stage; False: each trains its own
+
+
 def shared_stages(
-    spec: RunSpec, beside: dict[str, Contender], data: Data, settings: dict, seed: int, out: Path, common
+    sharing: Sharing, spec: RunSpec, data: Data, settings: dict, seed: int, out: Path, common
 ) -> dict:
     "Where a run of a comparison finds its first stage, and which ones it leaves, for `fit_sharing`."
-    same = {name: one for name, one in beside.items() if settings in one.tried}
+    if not sharing.alike:
+        return dict(first_in=None)
+    same = {name: one for name, one in sharing.contenders.items() if settings in one.tried}
     found = dict(first_in=out / "first", beside=[run_folder(out, name, settings, seed) for name in same])
     if is_plain(spec.method):
         how = dict(settings=settings, seed=seed, **common)
@@ -395,7 +405,7 @@ class Together:
         "The settings that validation prefers of those tried on a seed; None where a run failed."
         contender = self.contenders[name]
         what = name, contender, self.data
-        where = self.folder, self.common, self.on_epoch, self.contenders
+        where = self.folder, self.common, self.on_epoch, Sharing(self.contenders)
         try:
             tried = [(s, trial_run(*what, s, seed, *where)) for s in contender.tried]
         except ValueError:  # `contend` says it
@@ -427,11 +437,13 @@ def plain_first(methods: dict, contenders: dict[str, Contender]) -> list[tuple]:
     return sorted(methods.items(), key=lambda item: item[0] in contenders and has_first(contenders[item[0]]))
 
 
-def check_any(refused: dict[str, str], methods: dict, reason: Exception | None):
-    "Raises `ValueError` where no method could run, with what was wrong with each."
-    if len(refused) == len(methods):
+def refusals(errors: dict[str, ValueError], methods: dict) -> dict[str, str]:
+    "Why each method that did not run did not. Raises `ValueError` where none ran."
+    refused = {name: str(error) for name, error in errors.items()}
+    if errors and len(errors) == len(methods):
         why = "; ".join(f"{name}: {text}" for name, text in refused.items())
-        raise ValueError(f"no method could run: {why}") from reason
+        raise ValueError(f"no method could run: {why}") from list(errors.values())[-1]
+    return refused
 
 # %% ../../nbs/09_analysis/11_comparison.ipynb #999fbaa3
 def compare(
@@ -447,6 +459,7 @@ def compare(
     groups: str = "auto",  # where they are from, see `with_groups`: the same ones for all methods
     on_epoch=None,  # told of each epoch of each run, see `robust_fit`; `row.folder` says of which
     together: bool = False,  # train the runs that can be stacked at once, see `fit_ahead`
+    sharing: Sharing | None = None,  # of first stages; None: with one another, and with plain runs
     **common,  # for `decide`: model, weights, inputs, device, train_by, and settings
 ) -> Comparison:
     """Compare methods on one data set within one budget.
@@ -460,8 +473,7 @@ def compare(
     folder = writable_folder(out)
     data = with_groups(data, groups, **network_named(common), out=folder)
     asked = Asked(data, passes, schedule, tried, common)
-    refused, specs = {}, {}
-    failed, reason = [], None  # of the last method that was refused
+    errors, specs = {}, {}
     with hold(folder), work_once():
         keep_groups(folder, data)
         beside = contenders_of(asked, methods)
@@ -471,14 +483,16 @@ def compare(
             try:
                 contender = asked.contender(method)
                 specs[name] = contender_spec(contender, data, **common)
-                contend(name, contender, data, seeds, folder, say, on_epoch, beside, **common)
+                contend(
+                    name, contender, data, seeds, folder, say, on_epoch, sharing or Sharing(beside), **common
+                )
             except ValueError as error:
-                refused[name], reason = str(error), error
-                failed += [name] if isinstance(error, RunFailed) else []
+                errors[name] = error
                 say(visible(f"{name}: not run: {error}"))
-    check_any(refused, methods, reason)
+    refused = refusals(errors, methods)
+    failed = tuple(name for name, error in errors.items() if isinstance(error, RunFailed))
     results = read_results(folder, sorted(name for name in methods if name not in refused))
-    return Comparison(results, refused, folder, tuple(failed), *found_beside(folder, specs, asked))
+    return Comparison(results, refused, folder, failed, *found_beside(folder, specs, asked))
 
 
 def check_before(data: Data, on_epoch, out):

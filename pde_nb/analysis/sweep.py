@@ -30,6 +30,7 @@ from pde_nb.analysis.comparison import (
     Asked,
     Comparison,
     RunFailed,
+    Sharing,
     attempt,
     check_earlier,
     check_unseen,
@@ -84,7 +85,7 @@ def train_job(swept: Sweep, job: Job, began=None) -> RunRecord:
         try:
             keep = dict(out=folder, bar=False, began=began)
             keep["on_epoch"] = in_one_place(swept.on_epoch, swept.folder)
-            keep |= shared_stages(spec, swept.contenders, asked.data, *of, asked.common)
+            keep |= shared_stages(Sharing(swept.contenders), spec, asked.data, *of, asked.common)
             return fit_sharing(spec, asked.data, **keep).record
         except InUse as error:
             await_folder(error.folder, swept.say)
