@@ -440,9 +440,9 @@ def plain_first(methods: dict, contenders: dict[str, Contender]) -> list[tuple]:
 def refusals(errors: dict[str, ValueError], methods: dict) -> dict[str, str]:
     "Why each method that did not run did not. Raises `ValueError` where none ran."
     refused = {name: str(error) for name, error in errors.items()}
-    if errors and len(errors) == len(methods):
+    if len(errors) == len(methods):
         why = "; ".join(f"{name}: {text}" for name, text in refused.items())
-        raise ValueError(f"no method could run: {why}") from list(errors.values())[-1]
+        raise ValueError(f"no method could run: {why}") from (list(errors.values()) or [None])[-1]
     return refused
 
 # %% ../../nbs/09_analysis/11_comparison.ipynb #999fbaa3
@@ -464,8 +464,7 @@ def compare(
 ) -> Comparison:
     """Compare methods on one data set within one budget.
 
-    Raises `ValueError` when none can run, for a name that is not known, and for a folder that another
-    process is writing to.
+    Raises `ValueError` when none can run, for an unknown name, and for a folder that another process uses.
     """
     check_before(data, on_epoch, out)
     methods = chosen_methods(methods)
@@ -473,7 +472,7 @@ def compare(
     folder = writable_folder(out)
     data = with_groups(data, groups, **network_named(common), out=folder)
     asked = Asked(data, passes, schedule, tried, common)
-    errors, specs = {}, {}
+    errors = {}
     with hold(folder), work_once():
         keep_groups(folder, data)
         beside = contenders_of(asked, methods)
@@ -481,15 +480,13 @@ def compare(
             Together(beside, data, folder, common, say, on_epoch).train_all(seeds)
         for name, method in plain_first(methods, beside):
             try:
-                contender = asked.contender(method)
-                specs[name] = contender_spec(contender, data, **common)
-                contend(
-                    name, contender, data, seeds, folder, say, on_epoch, sharing or Sharing(beside), **common
-                )
+                which = name, asked.contender(method)
+                contend(*which, data, seeds, folder, say, on_epoch, sharing or Sharing(beside), **common)
             except ValueError as error:
                 errors[name] = error
                 say(visible(f"{name}: not run: {error}"))
     refused = refusals(errors, methods)
+    specs = {name: contender_spec(contender, data, **common) for name, contender in beside.items()}
     failed = tuple(name for name, error in errors.items() if isinstance(error, RunFailed))
     results = read_results(folder, sorted(name for name in methods if name not in refused))
     return Comparison(results, refused, folder, failed, *found_beside(folder, specs, asked))

@@ -22,7 +22,7 @@ from ..sources.data import Data
 from ..training.checkpoints import load_state, save_state
 from ..training.first_stage import FirstStage, config_digest
 from ..training.fit import Fit, Job, fit_spec, run_notes, write_result
-from ..training.folder import REMEDY, Keeper, claim, read_record_of
+from ..training.folder import REMEDY, Keeper, check_files, claim, read_record_of
 from ..training.grouped import save_groups
 from ..training.record import conclude
 from ..training.run import Run
@@ -132,12 +132,17 @@ def take_first(run: Run, config: dict, data: Data, first_in: Path, beside: Seque
 
 def is_run(folder: Path, config: dict) -> bool:
     "Whether a folder holds a whole run with this config; one that is damaged is told where it is asked for."
+    if not (folder / "record.json").exists():
+        return False
     try:
         there = read_checked(folder / "config.json", CONFIG, REMEDY)
-        there.pop("opened", None)
-        return there == config and read_record_of(folder, REMEDY)["stopped"] is None
+        record = read_record_of(folder, REMEDY)
+        check_files(folder)
     except (OSError, ValueError):
         return False
+    there.pop("opened", None)
+    whole = record["stopped"] is None and all((folder / name).exists() for name in record["files"])
+    return whole and there == config
 
 
 def link_run(there: Path, here: Path):
