@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['Contender', 'contend', 'check_unseen', 'RunFailed', 'contender_spec', 'run_folder', 'record_of', 'trial_run',
-           'check_earlier', 'tried_names', 'attempt', 'result_of', 'preferred', 'learning_rates', 'combinations',
-           'within_budget', 'Comparison', 'Asked', 'found_beside', 'compare', 'check_before', 'network_named',
-           'chosen_methods']
+           'Sharing', 'shared_stages', 'has_first', 'check_earlier', 'tried_names', 'attempt', 'result_of', 'preferred',
+           'learning_rates', 'combinations', 'within_budget', 'Comparison', 'Asked', 'found_beside', 'compare',
+           'check_before', 'network_named', 'chosen_methods']
 
 # %% ../../nbs/09_analysis/11_comparison.ipynb #4148e97f
 from contextlib import suppress
@@ -18,6 +18,7 @@ from pathlib import Path
 from torch import nn
 
 from .paired import SHORT, best_method, standings
+from .stages import first_of, fit_sharing, is_plain
 from pde_nb.analysis.trials import (
     Attempt,
     Result,
@@ -39,7 +40,6 @@ from ..core.statistics import Summary
 from ..methods.base import CannotRun, Method
 from ..methods.registry import find_method, method_names
 from ..sources.data import Data
-from ..training.fit import fit_spec
 from ..training.folder import REMEDY, hold
 from ..training.grouped import keep_groups, with_groups
 from ..training.logs import asked_logs, in_one_place
@@ -71,6 +71,7 @@ def contend(
     out,  # folder; the result goes to out/NAME.json, the runs below out/NAME/
     say=print,
     on_epoch=None,  # told of each epoch of each run, see `robust_fit`
+    sharing: "Sharing | None" = None,  # of first stages; None: with runs of one another in this folder
     **common,  # for `decide`: model, weights, inputs, device, train_by, settings
 ) -> Result:
     """Tune one method on validation, run all seeds with the settings chosen, and write what they came to.
@@ -86,7 +87,7 @@ def contend(
     check_earlier(Path(out) / f"{name}.json", contender, contender_spec(contender, data, **common))
 
     def run(settings, seed):
-        record = trial_run(name, contender, data, settings, seed, Path(out), common, on_epoch)
+        record = trial_run(name, contender, data, settings, seed, Path(out), common, on_epoch, sharing)
         worst, seconds = record.figures("val").worst_group, record.cost.seconds
         titles = f"{visible(name):14} {visible(settings_name(settings)):14} seed {seed}"
         say(f"{titles}  worst group on validation {100 * worst:5.1f} %, {seconds:.3g} s")
@@ -131,22 +132,52 @@ def run_folder(out, name: str, settings: dict, seed: int) -> Path:
 
 def record_of(spec: RunSpec, data: Data, **how) -> RunRecord:
     "The record of a run, which is trained if it is not there."
-    return fit_spec(spec, data, **how).record
+    return fit_sharing(spec, data, **how).record
 
 
 def trial_run(
-    name, contender: Contender, data: Data, settings, seed: int, out: Path, common, on_epoch=None
+    name, contender: Contender, data, settings, seed: int, out: Path, common, on_epoch=None, sharing=None
 ) -> RunRecord:
     "The run of one trial, in a folder of its own."
     spec = contender_spec(contender, data, settings=settings, seed=seed, **common)
     folder = run_folder(out, name, settings, seed)
     try:
-        how = dict(out=folder, first_in=out / "first", bar=False, on_epoch=in_one_place(on_epoch, out))
+        how = dict(out=folder, bar=False, on_epoch=in_one_place(on_epoch, out))
+        how |= shared_stages(sharing or Sharing(), spec, data, settings, seed, out, common)
         return once(("run", str(folder)), record_of, spec, data, **how)
     except CannotRun:
         raise  # no failure: the method has nothing to work with on this data
     except ValueError as error:
         raise RunFailed(str(error)) from None
+
+# %% ../../nbs/09_analysis/11_comparison.ipynb #cpstage1
+@dataclass(frozen=True)
+class Sharing:
+    "Which runs of a comparison share their first stages."
+
+    contenders: dict[str, Contender] = field(default_factory=dict)  # whose plain runs serve as first stages
+    alike: bool = True  # runs that have the same first stage; False: each trains its own
+
+
+def shared_stages(
+    sharing: Sharing, spec: RunSpec, data: Data, settings: dict, seed: int, out: Path, common
+) -> dict:
+    "Where a run of a comparison finds its first stage, and which ones it leaves, for `fit_sharing`."
+    if not sharing.alike:
+        return dict(first_in=None)
+    same = {name: one for name, one in sharing.contenders.items() if settings in one.tried}
+    found = dict(first_in=out / "first", beside=[run_folder(out, name, settings, seed) for name in same])
+    if is_plain(spec.method):
+        how = dict(settings=settings, seed=seed, **common)
+        others = [contender_spec(one, data, **how) for one in same.values() if has_first(one)]
+        found["wanted"] = [first_of(one) for one in others]
+    return found
+
+
+def has_first(contender: Contender) -> bool:
+    "Whether the runs of a contender have a first stage."
+    method = contender.method
+    return (find_method(method)() if isinstance(method, str) else method).first() is not None
 
 # %% ../../nbs/09_analysis/11_comparison.ipynb #cp000008
 def check_earlier(path: Path, contender: Contender, spec: RunSpec):
@@ -374,7 +405,7 @@ class Together:
         "The settings that validation prefers of those tried on a seed; None where a run failed."
         contender = self.contenders[name]
         what = name, contender, self.data
-        where = self.folder, self.common, self.on_epoch
+        where = self.folder, self.common, self.on_epoch, Sharing(self.contenders)
         try:
             tried = [(s, trial_run(*what, s, seed, *where)) for s in contender.tried]
         except ValueError:  # `contend` says it
@@ -395,15 +426,24 @@ def contenders_of(asked: Asked, methods: dict) -> dict[str, Contender]:
     found = {}
     for name, method in methods.items():
         with suppress(ValueError):
-            found[name] = asked.contender(method)
-            contender_spec(found[name], asked.data, **asked.common)
+            contender = asked.contender(method)
+            contender_spec(contender, asked.data, **asked.common)
+            found[name] = contender
     return found
 
 
-def none_ran(refused: dict[str, str]) -> ValueError:
-    "The error where no method could run, from what was wrong with each."
-    why = "; ".join(f"{name}: {text}" for name, text in refused.items())
-    return ValueError(f"no method could run: {why}")
+def plain_first(methods: dict, contenders: dict[str, Contender]) -> list[tuple]:
+    "Names and methods, those last that begin with what plain training leaves."
+    return sorted(methods.items(), key=lambda item: item[0] in contenders and has_first(contenders[item[0]]))
+
+
+def refusals(errors: dict[str, ValueError], methods: dict) -> dict[str, str]:
+    "Why each method that did not run did not. Raises `ValueError` where none ran."
+    refused = {name: str(error) for name, error in errors.items()}
+    if len(errors) == len(methods):
+        why = "; ".join(f"{name}: {text}" for name, text in refused.items())
+        raise ValueError(f"no method could run: {why}") from (list(errors.values()) or [None])[-1]
+    return refused
 
 # %% ../../nbs/09_analysis/11_comparison.ipynb #999fbaa3
 def compare(
@@ -419,12 +459,12 @@ def compare(
     groups: str = "auto",  # where they are from, see `with_groups`: the same ones for all methods
     on_epoch=None,  # told of each epoch of each run, see `robust_fit`; `row.folder` says of which
     together: bool = False,  # train the runs that can be stacked at once, see `fit_ahead`
+    sharing: Sharing | None = None,  # of first stages; None: with one another, and with plain runs
     **common,  # for `decide`: model, weights, inputs, device, train_by, and settings
 ) -> Comparison:
     """Compare methods on one data set within one budget.
 
-    Raises `ValueError` when none can run, for a name that is not known, and for a folder that another
-    process is writing to.
+    Raises `ValueError` when none can run, for an unknown name, and for a folder that another process uses.
     """
     check_before(data, on_epoch, out)
     methods = chosen_methods(methods)
@@ -432,25 +472,24 @@ def compare(
     folder = writable_folder(out)
     data = with_groups(data, groups, **network_named(common), out=folder)
     asked = Asked(data, passes, schedule, tried, common)
-    refused, specs = {}, {}
-    failed, reason = [], None  # of the last method that was refused
+    errors = {}
     with hold(folder), work_once():
         keep_groups(folder, data)
+        beside = contenders_of(asked, methods)
         if together:
-            Together(contenders_of(asked, methods), data, folder, common, say, on_epoch).train_all(seeds)
-        for name, method in methods.items():
+            Together(beside, data, folder, common, say, on_epoch).train_all(seeds)
+        for name, method in plain_first(methods, beside):
             try:
-                contender = asked.contender(method)
-                specs[name] = contender_spec(contender, data, **common)
-                contend(name, contender, data, seeds, folder, say, on_epoch, **common)
+                which = name, asked.contender(method)
+                contend(*which, data, seeds, folder, say, on_epoch, sharing or Sharing(beside), **common)
             except ValueError as error:
-                refused[name], reason = str(error), error
-                failed += [name] if isinstance(error, RunFailed) else []
+                errors[name] = error
                 say(visible(f"{name}: not run: {error}"))
-    if len(refused) == len(methods):
-        raise none_ran(refused) from reason
+    refused = refusals(errors, methods)
+    specs = {name: contender_spec(contender, data, **common) for name, contender in beside.items()}
+    failed = tuple(name for name, error in errors.items() if isinstance(error, RunFailed))
     results = read_results(folder, sorted(name for name in methods if name not in refused))
-    return Comparison(results, refused, folder, tuple(failed), *found_beside(folder, specs, asked))
+    return Comparison(results, refused, folder, failed, *found_beside(folder, specs, asked))
 
 
 def check_before(data: Data, on_epoch, out):

@@ -30,6 +30,7 @@ from pde_nb.analysis.comparison import (
     Asked,
     Comparison,
     RunFailed,
+    Sharing,
     attempt,
     check_earlier,
     check_unseen,
@@ -40,16 +41,17 @@ from pde_nb.analysis.comparison import (
     network_named,
     result_of,
     run_folder,
+    shared_stages,
 )
 from .desk import Desk, Job, Signs
 from .search import Pruned, Search, after_epochs, plain_settings, report_epoch
+from .stages import fit_sharing
 from .store import open_store, store_address
 from .trials import read_results, settings_name, spec_differences
 from ..core.arguments import number, visible
 from ..core.files import sweep, with_origin, writable_folder
 from ..methods.base import CannotRun
 from ..sources.data import Data
-from ..training.fit import fit_spec
 from ..training.folder import InUse, hold
 from ..training.grouped import keep_groups, with_groups
 from ..training.logs import asked_logs, in_one_place
@@ -78,11 +80,13 @@ def train_job(swept: Sweep, job: Job, began=None) -> RunRecord:
     contender, asked = swept.contenders[job.method], swept.asked
     spec = contender_spec(contender, asked.data, settings=job.settings, seed=job.seed, **asked.common)
     folder = run_folder(swept.folder, job.method, job.settings, job.seed)
+    of = job.settings, job.seed, swept.folder
     while True:
         try:
-            keep = dict(out=folder, first_in=swept.folder / "first", bar=False, began=began)
+            keep = dict(out=folder, bar=False, began=began)
             keep["on_epoch"] = in_one_place(swept.on_epoch, swept.folder)
-            return fit_spec(spec, asked.data, **keep).record
+            keep |= shared_stages(Sharing(swept.contenders), spec, asked.data, *of, asked.common)
+            return fit_sharing(spec, asked.data, **keep).record
         except InUse as error:
             await_folder(error.folder, swept.say)
 

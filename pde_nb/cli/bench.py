@@ -31,7 +31,7 @@ def run_bench(args: argparse.Namespace):
     check_options(args)
     if args.what == "all":
         return measure_all(args)
-    measures = dict(train=measure_training, compare=measure_comparison)
+    measures = dict(train=measure_training, compare=measure_comparison, stages=measure_stages)
     result, text = measures.get(args.what, measure_steps)(args)
     print(text)
     if args.json:
@@ -48,7 +48,7 @@ def check_options(args: argparse.Namespace):
         unused = name not in of_steps | shared
         if args.what == "train":
             unused = name in of_steps
-        if args.what == "compare":
+        if args.what in ("compare", "stages"):
             unused = name not in of_comparison | shared
         if args.what == "all":
             unused = name not in {"root"} | shared
@@ -147,6 +147,19 @@ def measure_comparison(args: argparse.Namespace) -> tuple[dict, str]:
         )
     result = bench_comparison(data, args.model or "linear")
     return result, comparison_table(result)
+
+# %% ../../nbs/12_cli/11_bench.ipynb #bnstage1
+def measure_stages(args: argparse.Namespace) -> tuple[dict, str]:
+    "The result of `pde bench stages`, and its table."
+    from pde_nb.benchmarks.comparison import fake_features
+    from pde_nb.benchmarks.stages import bench_stages, stages_table
+
+    if is_fake(args):
+        data = fake_features(args.data.removeprefix("fake:"), args.share)
+    else:
+        data = open_data(args.data, args.root, args.label, args.attribute)
+    result = bench_stages(data, args.model)
+    return result, stages_table(result)
 
 # %% ../../nbs/12_cli/11_bench.ipynb #f02b9d9c
 def is_fake(args):

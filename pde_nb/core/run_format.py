@@ -80,7 +80,8 @@ CURVE_ENTRY = Fields(
 )
 FIRST_STAGE = Fields(
     dict(method=METHOD, epochs=Number(1, whole=True), passes=AMOUNT, seconds=AMOUNT, stopped=Maybe(Text())),
-    dict(best_epoch=Maybe(COUNT)),
+    # digests: of its config, and of that of a longer run whose first epochs it is
+    dict(best_epoch=Maybe(COUNT), digest=Text(), part_of=Text()),
 )
 
 # %% ../../nbs/01_core/10_run_format.ipynb #rf000011
@@ -184,7 +185,8 @@ def record_fault(record: dict) -> str:
 
 # %% ../../nbs/01_core/10_run_format.ipynb #rf000016
 CONFIG = Document("the config of a run", Fields(IDENTITY, {**OPTIONAL, "opened": OPENED}))
-SOMETIMES = dict(first=FIRST_STAGE, minutes=AMOUNT)  # of two stages; of a run that was given a time
+# of two stages; of a run that was given a time; of the first epochs of another run, whose digest it is
+SOMETIMES = dict(first=FIRST_STAGE, minutes=AMOUNT, part_of=Text())
 RECORD = Document("the record of a run", Fields(CAME_TO, SOMETIMES), record_fault)
 
 # %% ../../nbs/01_core/10_run_format.ipynb #rf000023
@@ -195,6 +197,7 @@ COURSE = (
 
 # %% ../../nbs/01_core/10_run_format.ipynb #rf000024
 CLOSED_COUNTS = replace(GROUP_COUNTS, closed=True)
+FIRST_COST = Fields(dict(digest=Text(), passes=AMOUNT, seconds=AMOUNT), dict(part_of=Text()), closed=True)
 TRIAL = Fields(
     dict(
         seed=COUNT,
@@ -210,6 +213,7 @@ TRIAL = Fields(
         notes=Items(Text()),
         curve=Items(Fields({key: CURVE_ENTRY.required[key] for key in COURSE}, closed=True)),
     ),
+    dict(digest=Text(), first=FIRST_COST),  # of its config; of two stages
     closed=True,
 )
 ATTEMPT = Fields(dict(settings=Table(Plain()), score=Items(Maybe(SHARE))), closed=True)

@@ -204,6 +204,7 @@ class DFR(Method):
     label = "DFR-Val"
     mark = ("#2f6690", "h")
     fits_validation = True
+    takes_embeddings = True
     on = "val"  # the split that the last layer is fitted to
     used = ()  # training examples that it is fitted to
 

@@ -16,6 +16,7 @@ from matplotlib.ticker import LogLocator
 from ..algorithm.metrics import worst_interval
 from ..analysis.comparison import Comparison, run_folder
 from ..analysis.paired import against_best, best_method, ranking, standings
+from ..analysis.stages import MethodCost, costs
 from ..analysis.trials import Result, accuracy_by_group, over_seeds, seed_figures, settings_name
 from ..core.files import write_whole
 from ..core.statistics import Summary
@@ -293,6 +294,7 @@ def comparison_page(comparison: Comparison) -> tuple[str, str, list]:
         Section("Single runs"),
         Text("The page of a run, with classes, calibration and mistakes, is made by pde_report RUN --html."),
         trial_table(results, Path(comparison.folder)),
+        *cost_blocks(results),
         Section("Conditions"),
         Listing("conditions", conditions_table(results)),
     ]
@@ -333,6 +335,29 @@ def trial_table(results: dict[str, Result], folder: Path) -> Listing:
     return Listing("runs", Table(head, rows, "llrlrrr", caption))
 
 # %% ../../nbs/10_report/06_comparison_page.ipynb #cg000001
+def cost_blocks(results: dict[str, Result]) -> list:
+    "What each method costs alone, and as it was run; nothing where no run shared its first stage."
+    found = costs(results)
+    if all(cost.passes == cost.own_passes for cost in found.values()):
+        return []
+    rows = [(results[name].title, *cost_cells(cost)) for name, cost in found.items()]
+    keys = ("passes", "own_passes", "seconds", "own_seconds")
+    total = MethodCost(**{key: sum(getattr(cost, key) for cost in found.values()) for key in keys})
+    rows.append(("all", *cost_cells(total)))
+    head = ("method", "passes, alone", "passes, as run", "seconds, alone", "seconds, as run")
+    caption = (
+        "All seeds of the runs shown. Alone: both stages of a method. As run: a first stage that is "
+        "another run of this table, or belongs to several, is counted once."
+    )
+    return [Section("Cost"), Listing("cost", Table(head, rows, "lrrrr", caption))]
+
+
+def cost_cells(cost: MethodCost) -> tuple[str, ...]:
+    "Passes alone and as run, seconds alone and as run."
+    passes = [f"{value:,.1f}" for value in (cost.passes, cost.own_passes)]
+    return *passes, *(fixed(value, 0 if value >= 10 else 1) for value in (cost.seconds, cost.own_seconds))
+
+# %% ../../nbs/10_report/06_comparison_page.ipynb #cgcost02
 def missing_blocks(comparison: Comparison) -> list:
     "What is not in the tables: methods that did not run, and what else the folder holds."
     blocks = [Section("Not run")] if comparison.refused else []
@@ -371,8 +396,8 @@ def reading(results: dict[str, Result]) -> str:
         "Accuracies in percent, mean ± standard deviation over seeds, for the worst group with the 95 % "
         "interval of the mean; on the test set where nothing else is said. Differences in points, paired by "
         "seed, with their 95 % interval; p of the paired t-test, in parentheses corrected for the "
-        "number of methods. Passes over the training set, to the selected epoch and in all; seconds of a "
-        "run. All runs share one split of the data, which no interval contains."
+        "number of methods. Passes over the training set, to the selected epoch and in all, and seconds of "
+        "a run, its first stage included. All runs share one split of the data, which no interval contains."
     )
     for result in results.values():
         cls = result.method_class or Method

@@ -343,7 +343,7 @@ def train_first(job: Job, out: Path | None) -> FirstStageRecord:
     minutes = job.minutes and job.minutes * first_share(one, job.run)
     first = Job(one, config, job.notes, **keep, given=job.given, minutes=minutes, keeps=False)
     fit = fit_in_memory(first) if folder is None else fit_in_folder(first, folder)
-    return hand_over(one, fit.record, folder, job.run)
+    return hand_over(one, fit.record, folder, job.run, stage.shared is not None)
 
 # %% ../../nbs/08_training/12_fit.ipynb #heard001
 def read_given(folder: Path, one: Run) -> tuple:

@@ -206,6 +206,7 @@ def go_on(run, checkpoint, state: dict):
 GROUPS_FILE = "groups.safetensors"
 PARTS = (  # what a run leaves beside its record; the record has the digest of each
     *("config.json", "model.safetensors", "learned.safetensors", "scores.safetensors"),
+    *("embedded-train.safetensors", "embedded-val.safetensors"),
     *("ledger.csv", "split.csv", GROUPS_FILE),
     *("preparation.json", "tokenizer.json", "network.json", "temperature.json", "predictions.csv"),
 )

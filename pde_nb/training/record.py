@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['FirstStageRecord', 'Cost', 'Entered', 'RunRecord', 'run_cost', 'first_stage_text', 'record_parts', 'judged_in',
            'rung_text', 'two_kinds', 'shown_figures', 'split_heading', 'count_split', 'conclude', 'kept_of',
-           'counts_to_plain', 'counts_from_plain', 'save_record', 'record_from_dict', 'read_ledger']
+           'counts_to_plain', 'counts_from_plain', 'save_record', 'record_from_dict', 'first_stage_dict', 'read_ledger']
 
 # %% ../../nbs/08_training/09_record.ipynb #b423711b
 import csv
@@ -51,6 +51,8 @@ class FirstStageRecord:
     seconds: float
     stopped: str | None
     best_epoch: int | None = None
+    digest: str | None = None  # of its config, where runs share it, see `config_digest`
+    part_of: str | None = None  # digest of the run whose first epochs it is, where it was not trained itself
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,7 @@ class RunRecord:
     kept: KeptGuess | None = None  # where groups were not all labelled by hand
     variables: tuple[str, ...] = ()  # what groups are made of, the label first; () where that is not known
     minutes: float | None = None  # that it was given, where it was given a time
+    part_of: str | None = None  # digest of the run whose first epochs it is, where it was not trained itself
 
     @property
     def splits(self) -> list[str]:
@@ -102,10 +105,6 @@ class RunRecord:
     @property
     def method_title(self) -> str:
         return method_title(self.config["method"])
-
-    @property
-    def seed(self) -> int:
-        return self.config["seed"]
 
     @property
     def cost(self) -> Cost:
@@ -142,6 +141,11 @@ def run_cost(record: RunRecord) -> Cost:
         passes=passes + record.curve[-1]["passes"],
         seconds=round(seconds + record.seconds, 1),
     )
+
+
+@patch(as_prop=True)
+def seed(self: RunRecord) -> int:
+    return self.config["seed"]
 
 
 @patch(as_prop=True)
@@ -333,7 +337,9 @@ def record_dict(record: RunRecord) -> dict:
         curve=record.curve,
     )
     if record.first:
-        plain["first"] = asdict(record.first)
+        plain["first"] = first_stage_dict(record.first)
+    if record.part_of is not None:
+        plain["part_of"] = record.part_of
     if record.minutes is not None:
         plain["minutes"] = record.minutes
     return plain
@@ -359,8 +365,15 @@ def record_from_dict(
         command=plain["command"],
         surroundings=plain["surroundings"],
         minutes=plain.get("minutes"),
+        part_of=plain.get("part_of"),
         **where,
     )
+
+
+def first_stage_dict(first: FirstStageRecord) -> dict:
+    "What a record says of a first stage, as plain values."
+    of_sharing = ("digest", "part_of")
+    return {k: v for k, v in asdict(first).items() if not (k in of_sharing and v is None)}
 
 
 def _first_stage(plain):

@@ -344,6 +344,8 @@ def end_epoch(self: Run):
     if self.soup is not None:
         self.turn()
     self.stop_without_progress()
+    if self.epoch_over:
+        self.epoch_over(self)
 
 
 @patch
@@ -361,6 +363,7 @@ def beats(self: Run, found: Evaluation, score: tuple | None, value: float | None
 
 # %% ../../nbs/08_training/05_run.ipynb #drw00025
 Run.ahead = None  # a function: the classes of all validation rows at once, where there is a faster way
+Run.epoch_over = None  # a function: called with the run after each epoch, before the next one begins
 
 
 @patch
