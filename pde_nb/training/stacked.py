@@ -159,12 +159,12 @@ class Member:
                 if run.stopped:
                     return
             end_epoch(self)
-            self.look()
+            self.look(due=getattr(self.keep, "each_epoch", False))
 
-    def look(self, force: bool = False):
+    def look(self, force: bool = False, due: bool = False):
         "Let the keeper look, not more often than it has to."
         now = time.monotonic()
-        if force or now - self.looked_at >= self.every:
+        if force or due or now - self.looked_at >= self.every:
             self.looked_at = now
             with own_randomness(self.run):
                 self.keep(self.run, force=force)
