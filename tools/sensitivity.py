@@ -40,7 +40,7 @@ from pde_nb.training.record import count_split
 from pde_nb.training.run import Run
 from pde_nb.training.selection import memberships
 from pde_nb.training.spec import build
-from pde_nb.training.stacked import alone_because, may_part, train_members
+from pde_nb.training.stacked import alone_because, train_members
 
 METHODS = ("pde", "group_dro", "subsample", "erm", "pde_fixed", "resampling", "jtt", "lff", "eiil")
 CUT = "pde", "group_dro", "subsample", "erm", "resampling"  # of which a shorter run begins a longer one
@@ -85,11 +85,11 @@ class Cutter:
 
     each_epoch = True
 
-    def __init__(self, asked: Asked, points: list[Point], out: Path):
-        self.asked = asked
+    def __init__(self, grid: Asked, points: list[Point], out: Path):
+        self.grid = grid
         self.points = points  # the shortest first
         self.out = out
-        self.ends = [asked.spec(point).method.epochs for point in points]
+        self.ends = [grid.spec(point).method.epochs for point in points]
         self.cuts = []
 
     def __call__(self, run: Run, force: bool = False):
@@ -106,7 +106,7 @@ class Cutter:
             found = run_of_cut(run, cut, point.named)
             path = point.path(self.out)
             path.parent.mkdir(parents=True, exist_ok=True)
-            plain = dict(found.to_dict(), config=self.asked.spec(point).config())
+            plain = dict(found.to_dict(), config=self.grid.spec(point).config())
             if path.exists():
                 check_alike(path, plain)
             else:
@@ -135,7 +135,7 @@ def run_lengths(asked: Asked, settings: list[list[Point]], out: Path):
     settings = [points for points in settings if not all(point.path(out).exists() for point in points)]
     runs = [build(asked.spec(points[-1]), asked.data, bar=False) for points in settings]
     cutters = [Cutter(asked, points, out) for points in settings]
-    whys = [alone_because(run) or may_part(run) for run in runs]
+    whys = [alone_because(run) for run in runs]
     stacked = [i for i, why in enumerate(whys) if why is None]
     train_members([runs[i] for i in stacked], [cutters[i] for i in stacked])
     for run, cutter, why in zip(runs, cutters, whys, strict=True):
