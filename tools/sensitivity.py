@@ -15,6 +15,7 @@ import argparse
 import sys
 import warnings
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -39,6 +40,7 @@ from pde_nb.training.record import count_split
 from pde_nb.training.run import Run
 from pde_nb.training.selection import memberships
 from pde_nb.training.spec import build
+from pde_nb.training.stacked import alone_because, train_members
 
 METHODS = ("pde", "group_dro", "subsample", "erm", "pde_fixed", "resampling", "jtt", "lff", "eiil")
 CUT = "pde", "group_dro", "subsample", "erm", "resampling"  # of which a shorter run begins a longer one
@@ -78,19 +80,39 @@ class Cut:
     seconds: float
 
 
-def train_cut(run: Run, ends: list[int]) -> list[Cut]:
-    """Train to the last of these numbers of epochs; what there was after each."""
-    cuts = []
+class Cutter:
+    """Keeps what the best epoch was when a shorter run would have ended, and writes that when a run has."""
 
-    def keep(run, force=False):
-        while run.step == 0 and len(cuts) < len(ends) and run.epoch >= ends[len(cuts)]:
-            cuts.append(Cut(run.best_weights, run.seconds))
+    each_epoch = True
 
-    try:
-        train(run, keep, bar=False)
-    except NoModel:
-        pass
-    return cuts + [Cut(run.best_weights, run.seconds)] * (len(ends) - len(cuts))
+    def __init__(self, grid: Asked, points: list[Point], out: Path):
+        self.grid = grid
+        self.points = points  # the shortest first
+        self.out = out
+        self.ends = [grid.spec(point).method.epochs for point in points]
+        self.cuts = []
+
+    def __call__(self, run: Run, force: bool = False):
+        while run.step == 0 and len(self.cuts) < len(self.ends) and run.epoch >= self.ends[len(self.cuts)]:
+            self.cuts.append(Cut(run.best_weights, run.seconds))
+
+        if force and run.finished:
+            left = len(self.ends) - len(self.cuts)
+            self.write(run, self.cuts + [Cut(run.best_weights, run.seconds)] * left)
+
+    def write(self, run: Run, cuts: list[Cut]):
+        """Write what each length came to, or compare it with what is there."""
+        for point, cut in zip(self.points, cuts, strict=True):
+            found = run_of_cut(run, cut, point.named)
+            path = point.path(self.out)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            plain = dict(found.to_dict(), config=self.grid.spec(point).config())
+            if path.exists():
+                check_alike(path, plain)
+            else:
+                write_sealed(path, plain)
+        last = self.points[-1]
+        say(f"{last.method} {settings_name(last.settings)} seed {last.seed}: {cuts[-1].seconds:.0f} s")
 
 
 def run_of_cut(run: Run, cut: Cut, settings: dict) -> GridRun:
@@ -105,23 +127,21 @@ def run_of_cut(run: Run, cut: Cut, settings: dict) -> GridRun:
     return GridRun(settings, run.seed, round(cut.seconds, 1), *counts, told == run.data.y[rows])
 
 
-def run_lengths(asked: Asked, points: list[Point], out: Path):
-    """All lengths of one setting in one run: a shorter one is the first part of a longer one."""
-    if all(point.path(out).exists() for point in points):
-        return
-    specs = [asked.spec(point) for point in points]
-    ends = [spec.method.epochs for spec in specs]
-    run = build(specs[-1], asked.data, bar=False)
-    for point, spec, cut in zip(points, specs, train_cut(run, ends), strict=True):
-        found = run_of_cut(run, cut, point.named)
-        path = point.path(out)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        plain = dict(found.to_dict(), config=spec.config())
-        if path.exists():
-            check_alike(path, plain)
-        else:
-            write_sealed(path, plain)
-    say(f"{point.method} {settings_name(point.settings)} seed {point.seed}: {cut.seconds:.0f} s")
+def run_lengths(asked: Asked, settings: list[list[Point]], out: Path):
+    """All lengths of each setting in one run: a shorter one is the first part of a longer one.
+
+    The runs step together where they have the bits that they have alone.
+    """
+    settings = [points for points in settings if not all(point.path(out).exists() for point in points)]
+    runs = [build(asked.spec(points[-1]), asked.data, bar=False) for points in settings]
+    cutters = [Cutter(asked, points, out) for points in settings]
+    whys = [alone_because(run) for run in runs]
+    stacked = [i for i, why in enumerate(whys) if why is None]
+    train_members([runs[i] for i in stacked], [cutters[i] for i in stacked])
+    for run, cutter, why in zip(runs, cutters, whys, strict=True):
+        if why:
+            with suppress(NoModel):  # which its file says
+                train(run, cutter, bar=False)
 
 
 def check_alike(path: Path, plain: dict):
@@ -133,17 +153,19 @@ def check_alike(path: Path, plain: dict):
     say(f"{path.name}: as the first part of a longer run")
 
 
-def run_method(task: str, name: str, seed: int, data: Data, out: Path):
-    """A method over the grid, with one seed."""
+def run_methods(task: str, names: list[str], seed: int, data: Data, out: Path):
+    """Methods over the grid, with one seed: those of which a shorter run begins a longer one at once."""
     grid, passes = usual_grid(data.inputs.kind), TASKS[task].passes
-    if name not in CUT:
-        sensitivity(data, out, {name: chosen(name)}, range(seed + 1), passes, say=say, device="cpu")
-        return
-    asked = Asked(data, {name: chosen(name)}, "auto", dict(device="cpu"))
-    points = points_of([name], grid, passes, [seed])
-    for settings in grid.settings:
-        of = [point for point in points if point.settings == settings]
-        run_lengths(asked, of[::-1], out)
+    cut = [name for name in names if name in CUT]
+    asked = Asked(data, {name: chosen(name) for name in cut}, "auto", dict(device="cpu"))
+    points = points_of(cut, grid, passes, [seed])
+    by_setting = {}
+    for point in reversed(points):  # the shortest first
+        by_setting.setdefault((point.method, settings_name(point.settings)), []).append(point)
+    run_lengths(asked, list(by_setting.values()), out)
+    for name in names:
+        if name not in CUT:
+            sensitivity(data, out, {name: chosen(name)}, range(seed + 1), passes, say=say, device="cpu")
 
 
 def run_tasks(args):
@@ -151,13 +173,12 @@ def run_tasks(args):
     torch.set_num_threads(1)
     warnings.simplefilter("ignore", UserWarning)
     opened = {}
-    parts = [args.methods[:4], args.methods[4:]]
+    parts = [part for part in (args.methods[:4], args.methods[4:]) if part]
     for seed, part, task in product(range(args.seeds), parts, args.tasks):
         if task not in opened:
             opened[task] = TASKS[task].open(args.root)
-        for name in part:
-            say(f"{task}: {name}, seed {seed}")
-            run_method(task, name, seed, opened[task], args.out / task)
+        say(f"{task}: {', '.join(part)}, seed {seed}")
+        run_methods(task, part, seed, opened[task], args.out / task)
 
 
 def made_grids(task: Task, folder: Path, root: Path) -> dict[str, MethodGrid]:

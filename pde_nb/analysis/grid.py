@@ -8,6 +8,7 @@ __all__ = ['RATES', 'DECAYS', 'PARTS', 'Grid', 'usual_grid', 'Sensitivity', 'sen
 # %% ../../nbs/09_analysis/15_grid.ipynb #gruns004
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,9 +35,11 @@ from .trials import settings_name, spec_differences
 from ..core.arguments import number, visible
 from ..core.files import sweep, writable_folder
 from ..core.seals import read_sealed, write_sealed
+from ..core.shared import work_once
 from ..core.tables import percent
 from ..methods.base import CannotRun
 from ..sources.data import Data
+from ..training.ahead import fit_ahead
 from ..training.fit import Fit, fit_spec
 from ..training.folder import hold
 from ..training.grouped import keep_groups, with_groups
@@ -242,6 +245,16 @@ def make_runs(asked: Asked, points: list[Point], out: Path, say) -> dict[str, li
             say(f"about {duration(clock.seconds_left)} for the {len(points) - i} runs that are left")
     return runs
 
+# %% ../../nbs/09_analysis/15_grid.ipynb #gruns117
+def train_ahead(asked: Asked, points: list[Point], out: Path, say):
+    "Train the runs that are not there, those of a seed at once as far as they can be stacked."
+    for seed in sorted({point.seed for point in points}):
+        left = [point for point in points if point.seed == seed and not point.path(out).exists()]
+        folders = [point.path(out).with_suffix("") for point in left]
+        alone = fit_ahead([asked.spec(point) for point in left], folders, asked.data)
+        for why, n in Counter(alone.values()).items():
+            say(f"{n} of {len(left)} runs with seed {seed} are trained alone: {why}")
+
 # %% ../../nbs/09_analysis/15_grid.ipynb #gruns114
 @dataclass(frozen=True, eq=False, repr=False)
 class Sensitivity:
@@ -289,6 +302,7 @@ def sensitivity(
     *,
     schedule="auto",  # of methods that have one: 'auto', or 'fixed'
     groups: str = "auto",  # where they are from, see `with_groups`
+    together: bool = False,  # train the runs that can be stacked at once, see `fit_ahead`
     **common,  # for `decide`: model, weights, inputs, device, train_by, and settings that are not varied
 ) -> Sensitivity:
     """Run every method over one grid of settings; what was run before is read.
@@ -305,7 +319,7 @@ def sensitivity(
     folder = writable_folder(out)
     data = with_groups(data, groups, **network_named(common), out=folder)
     asked = Asked(data, methods, schedule, common)
-    with hold(folder):
+    with hold(folder), work_once():
         sweep(folder)
         keep_groups(folder, data)
         refused = refused_methods(asked, points_of(methods, grid, passes, seeds[:1]))
@@ -317,6 +331,8 @@ def sensitivity(
         points = points_of(able, grid, passes, seeds)
         factors = (several(len(able), "method"), several(len(grid), "setting"), several(len(seeds), "seed"))
         say(f"{len(points)} runs: {' × '.join(factors)}")
+        if together:
+            train_ahead(asked, points, folder, say)
         runs = make_runs(asked, points, folder, say)
     return whole(asked, runs, refused, folder)
 

@@ -207,10 +207,6 @@ def fill_numbers(args: argparse.Namespace):
         )
     if args.sampler and args.tries is not None:
         raise ValueError(f"--tries {args.tries}: it is of the grid; with --sampler give --trials.")
-    if args.sensitivity and args.together:
-        raise ValueError(
-            "--together is for a comparison, and --sensitivity runs one after the other; leave it out."
-        )
     if args.seeds is None:
         args.seeds = 1 if args.sensitivity else 5
     if args.tries is None:
@@ -273,7 +269,7 @@ def run_grid(args: argparse.Namespace, data: Data) -> Exit:
     grid = usual_grid(data.inputs.kind, fixed)
     if args.tune is not None:
         grid = Grid(tuned_settings(args, fixed))
-    found = sensitivity(data, args.run_folder, grid=grid, **asked_runs(args))
+    found = sensitivity(data, args.run_folder, grid=grid, together=args.together, **asked_runs(args))
     files = write_sensitivity(found)
     print(f"\n{visible(str(found), keep=chr(10))}")
     print("\nwritten: " + visible(", ".join(map(str, files))))

@@ -308,8 +308,8 @@ def comparison_options(section: Section):
     add("--storage", metavar="WHERE", help=storage)
     sharing_options(section)
     together = (
-        "make the steps of all runs at once where the model is linear: faster, equal up to rounding; --log "
-        "has the epochs of a run once it is over"
+        "make the steps of all runs at once: of a linear model, equal up to rounding, or of a perceptron, "
+        "equal; --log has the epochs of a run once it is over"
     )
     add("--together", rare=True, action="store_true", help=together)
 

@@ -20,7 +20,7 @@ from .folder import Keeper, claim
 from .grouped import save_groups
 from .run import Run
 from .spec import RunSpec, build, built_config
-from .stacked import alone_because, may_part, train_members
+from .stacked import alone_because, train_members
 
 # %% ../../nbs/08_training/22_ahead.ipynb #ah000006
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ def go_ahead(those: list[Begun], data: Data, checkpoint_every: float) -> dict[Pa
         for one in those:
             if one.done or one.folder in runs:
                 continue
-            why = alone_because(one.run) or may_part(one.run)
+            why = alone_because(one.run)
             if why:
                 alone[one.folder] = why
                 continue
@@ -114,6 +114,6 @@ def fit_ahead(
     once = [one for one in left if one.stage is None]
     alone = go_ahead([*once, *map(first_of, twice)], data, checkpoint_every)
     second = [one for one in twice if not isinstance(one.run.method, DFR)]  # whose second has no steps
-    second = [one for one in second if not (alone_because(one.run) or may_part(one.run))]
+    second = [one for one in second if not alone_because(one.run)]
     fit = [one for one in second if handed_over(one, data)]
     return alone | go_ahead(fit, data, checkpoint_every)
