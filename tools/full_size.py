@@ -17,7 +17,7 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
-from pde_nb.analysis.comparison import Contender, contend
+from pde_nb.analysis.comparison import Contender, Sharing, contend
 from pde_nb.cli.opening import open_data
 from pde_nb.methods.base import Method
 from pde_nb.methods.pde import PDE
@@ -82,12 +82,13 @@ def main():
     common = dict(MODEL, weights=str(args.root / "mobilenet_v2.safetensors"), device="cpu")
     if args.cache:
         common["inputs"] = dict(MODEL["inputs"], cache=args.cache)
+    contenders = {name: Contender(one.method, (one.rate,), one.settings) for name, one in known.items()}
+    sharing = Sharing(contenders)  # plain training serves as the first stage of DFR
     for name in args.methods or known:
         if name not in known:
             parser.error(f"--methods {name}: there are {', '.join(known)}.")
-        plan = known[name]
-        contender = Contender(plan.method, (plan.rate,), plan.settings)
-        result = contend(name, contender, data, range(args.seeds), args.runs, say, **common)
+        what = contenders[name], data, range(args.seeds), args.runs, say
+        result = contend(name, *what, sharing=sharing, **common)
         args.out.mkdir(parents=True, exist_ok=True)
         result.write(args.out / f"{name}.json")
 
