@@ -18,7 +18,7 @@ from pathlib import Path
 from torch import nn
 
 from .paired import SHORT, best_method, standings
-from .stages import first_of, fit_sharing, is_plain
+from .stages import comparing, first_of, fit_sharing, is_plain
 from pde_nb.analysis.trials import (
     Attempt,
     Result,
@@ -35,7 +35,7 @@ from ..core.files import surroundings, sweep, writable_folder
 from ..core.launch import check_one_process
 from ..core.run_format import CONFIG
 from ..core.schema import read_checked
-from ..core.shared import once, work_once
+from ..core.shared import once
 from ..core.statistics import Summary
 from ..methods.base import CannotRun, Method
 from ..methods.registry import find_method, method_names
@@ -473,7 +473,7 @@ def compare(
     data = with_groups(data, groups, **network_named(common), out=folder)
     asked = Asked(data, passes, schedule, tried, common)
     errors = {}
-    with hold(folder), work_once():
+    with hold(folder), comparing(folder):
         keep_groups(folder, data)
         beside = contenders_of(asked, methods)
         if together:

@@ -50,6 +50,8 @@ def check_options(args: argparse.Namespace):
             unused = name in of_steps
         if args.what in ("compare", "stages"):
             unused = name not in of_comparison | shared
+        if args.what == "stages" and name == "epochs":
+            unused = False  # the budget of a run
         if args.what == "all":
             unused = name not in {"root"} | shared
         if unused and value != usual[name]:
@@ -158,7 +160,9 @@ def measure_stages(args: argparse.Namespace) -> tuple[dict, str]:
         data = fake_features(args.data.removeprefix("fake:"), args.share)
     else:
         data = open_data(args.data, args.root, args.label, args.attribute)
-    result = bench_stages(data, args.model)
+    how = dict(passes=10.0 if args.epochs is None else args.epochs)
+    how["rounds"] = 2 if data.inputs.kind in ("features", "table") else 1  # others take long enough
+    result = bench_stages(data, args.model, **how)
     return result, stages_table(result)
 
 # %% ../../nbs/12_cli/11_bench.ipynb #f02b9d9c

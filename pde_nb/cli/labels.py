@@ -20,7 +20,7 @@ from ..core.arguments import did_you_mean, whole_number
 from ..core.files import writable_folder, write_whole
 from ..core.tables import disarm
 from ..grouping.guess import GuessNames
-from ..grouping.representation import represent
+from ..grouping.representation import represent, seen_folder
 from ..grouping.sampling import REASONS, Chosen, choose_rows, guess_so_far
 from ..grouping.worth import LabelsWorth, what_more_labels_buy
 from ..sources.blanks import blank_cells, value_codes
@@ -193,9 +193,8 @@ def sample(args: argparse.Namespace):
     of = open_unfinished(**{name: getattr(args, name) for name in OPENED_BY})
     where = asked_where(args, of)
     options = dict(cache=args.cache) if args.cache else None
-    seen = represent(
-        of.data, args.model, weights=args.weights, inputs=options, device=args.device or "cpu", progress=True
-    )
+    how = dict(weights=args.weights, inputs=options, device=args.device or "cpu", progress=True)
+    seen = represent(of.data, args.model, **how, keep_in=seen_folder(args.model, options))
     y, split = of.data.y, of.data.split
     codes = of.codes
     names = GuessNames(args.attribute, of.data.classes, tuple(of.values.tolist()))

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..core.tables import Table, percent
 from ..grouping.guess import AttributeGuess, GuessNames
-from ..grouping.representation import Representation, represent
+from ..grouping.representation import Representation, represent, seen_folder
 from ..grouping.sampling import guess_so_far
 from ..grouping.worth import LabelsWorth, what_more_labels_buy
 from ..sources.blanks import blank_cells, value_codes, without_unlabelled
@@ -150,7 +150,8 @@ def labelled_data(data: Data) -> Data | None:
 def seen_of(data: Data, embeddings, model, weights, inputs: dict, seed: int) -> Representation:
     "What the probe sees: features that were given, those of a network, or cheap inputs."
     if embeddings is None:
-        return represent(data, model, weights=weights if model else None, inputs=inputs, seed=seed)
+        how = dict(weights=weights if model else None, inputs=inputs, seed=seed)
+        return represent(data, model, **how, keep_in=seen_folder(model, inputs))
     x = np.asarray(embeddings, np.float32)
     if x.ndim != 2 or len(x) != len(data) or not np.isfinite(x).all():
         raise ValueError(

@@ -197,8 +197,8 @@ def bench_parser() -> CommandParser:
         examples=("synthetic", "train --data fake:waterbirds --share 0.01 --size 32"),
         notes=(
             "--repeats belongs to synthetic, expansion and predict, all below it to train; compare and "
-            "stages take --data (compare: features or a table), --label, --attribute, --share, --model; "
-            "all takes --root, a folder of real data.",
+            "stages take --data (compare: features or a table), --label, --attribute, --share, --model "
+            "(stages also --epochs, the budget of a run; default 10); all takes --root, a folder of real data.",
         ),
     )
     what = parser.section("what")

@@ -15,7 +15,7 @@ from torch import nn
 from ..algorithm.groups import Groups
 from ..core.arguments import did_you_mean, lookup
 from ..grouping.predicted import MOST_WRONG, predict_groups, with_guess
-from ..grouping.representation import represent
+from ..grouping.representation import represent, seen_folder
 from ..grouping.unlabelled import unlabelled_groups, with_inferred
 from ..sources.blanks import known_values, partial_groups, without_unlabelled
 from ..sources.data import Data
@@ -71,7 +71,8 @@ def with_groups(
     if kept is not None:
         return kept
     network = network_of(data, model, method, preset, schedule, inputs)
-    seen = represent(data, weights=weights, device=device or "cpu", progress=bar, **network)
+    keep = seen_folder(network["model"], network["inputs"])
+    seen = represent(data, weights=weights, device=device or "cpu", keep_in=keep, progress=bar, **network)
     if predicted:
         found = predict_groups(part, seen, most_wrong=most_wrong, chosen=groups == "chosen")
     else:
