@@ -35,12 +35,13 @@ from pde_nb.methods.pde import PDE
 from pde_nb.methods.registry import method_title
 from pde_nb.sources.data import Data
 from pde_nb.training.loop import NoModel, train
+from pde_nb.training.members import alone_because
 from pde_nb.training.outputs import predict
 from pde_nb.training.record import count_split
 from pde_nb.training.run import Run
 from pde_nb.training.selection import memberships
 from pde_nb.training.spec import build
-from pde_nb.training.stacked import alone_because, train_members
+from pde_nb.training.stacked import train_members
 
 METHODS = ("pde", "group_dro", "subsample", "erm", "pde_fixed", "resampling", "jtt", "lff", "eiil")
 CUT = "pde", "group_dro", "subsample", "erm", "resampling"  # of which a shorter run begins a longer one
