@@ -113,7 +113,7 @@ class PackedTexts(nn.Module):
         return logits[order.argsort()]
 
 # %% ../../nbs/06_networks/11_packed.ipynb #pk000013
-NEAR = 1e-3  # of the largest logit: how far packed logits of the trial may be from the padded ones
+NEAR = 1e-4  # of the largest logit: how far packed logits of the trial may be from the padded ones
 
 
 def packed_or_why(
@@ -135,7 +135,7 @@ def packed_or_why(
     except (TypeError, ValueError, RuntimeError, AttributeError, KeyError) as e:
         return None, f"{name} does not take texts in one line ({type(e).__name__})"
     finally:
-        classifier.train(training)
+        packed.train(training)
     if not torch.allclose(padded, found, rtol=0, atol=NEAR * float(padded.abs().max())):
         return None, f"{name} gives other logits for texts in one line"
     return packed, ""
