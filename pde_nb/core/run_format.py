@@ -33,7 +33,15 @@ SETTINGS = Fields(
         channels_last=Flag(),
         compile=Flag(),
     ),
-    dict(eps=AMOUNT, eps_on=Text(), no_decay=Text(), ties=Text(), select=Text(), graph=Flag()),
+    dict(
+        eps=AMOUNT,
+        eps_on=Text(),
+        no_decay=Text(),
+        ties=Text(),
+        select=Text(),
+        graph=Flag(),
+        eval_as=Text(),
+    ),
 )
 
 # %% ../../nbs/01_core/10_run_format.ipynb #rf000008

@@ -36,7 +36,6 @@ from pde_nb.training.folder import (
     run_file,
     write_record_of,
 )
-from .outputs import predict
 from .run import Run
 from .selection import rule_text
 
@@ -234,8 +233,7 @@ def split_heading(record: RunRecord, split: str) -> str:
 def count_split(run: Run, split: str) -> GroupCounts:
     "Right predictions of the run's model per evaluation group of a split."
     rows = run.data.rows(split)
-    predicted = predict(run.model, run.source, rows, run.settings.eval_batch, run.autocast)
-    return count_correct(predicted, run.data.y[rows], run.data.evaluation(split))
+    return count_correct(run.classes(rows), run.data.y[rows], run.data.evaluation(split))
 
 
 def conclude(
@@ -248,7 +246,8 @@ def conclude(
     judged = [split for split in ("val", "test") if run.data.evaluation(split).counts.any()]
     evaluated = {split: count_split(run, split) for split in judged}
     of_source = [note for note in getattr(run.source, "notes", ()) if note not in notes]
-    notes = [*notes, *run.notes, *of_source]
+    of_ways = run.ways.said() if run.ways is not None else []
+    notes = [*notes, *run.notes, *of_ways, *of_source]
     if len(run.data.rows("test")) and "test" not in evaluated:
         notes.append("no test example belongs to an evaluation group; there is nothing to report on")
     overlap = isinstance(run.data.eval_groups, Overlap)

@@ -20,7 +20,7 @@ from ..sources.data import Data
 from .draws import SeveralDraws
 from .ranks import ALONE, OneProcess
 from .selection import chosen_rule, rule_notes
-from .settings import Settings, keep_memory
+from .settings import Settings, keep_memory, plain_settings
 
 # %% ../../nbs/08_training/05_run.ipynb #ec8670b3
 @dataclass(eq=False)
@@ -147,6 +147,8 @@ def check_run(run):
 
 # %% ../../nbs/08_training/05_run.ipynb #06376448
 from ..networks.device import FullBatch, Watch, has_bf16
+from ..prediction.checked import Doubt, Ways
+from .outputs import predict, probabilities
 from .settings import make_optimiser
 
 # %% ../../nbs/08_training/05_run.ipynb #f31638f3
@@ -197,6 +199,25 @@ def set_pace(self: Run, later: bool):
             f"bf16=True: {torch.cuda.get_device_name(self.device)} has no bfloat16 arithmetic, "
             "so this run computes in float32"
         )
+    self.ways = self.ways_to_evaluate() if settings.eval_as != "usual" else None
+
+
+@patch
+def ways_to_evaluate(self: Run) -> Ways | None:
+    "How the model is evaluated where the settings ask for another way than the usual one."
+    if self.ranks.n > 1:
+        self.notes.append(f"eval_as={self.settings.eval_as!r} is for one process; several evaluate as usual")
+        return None
+    how = self.settings.eval_as, self.settings.eval_batch, self.autocast if self.bf16 else None
+    return Ways(self.model, self.source, self.val_rows, *how)
+
+
+@patch
+def classes(self: Run, rows: np.ndarray) -> np.ndarray:
+    "Predicted classes of rows of the data set, in the precision of the run."
+    if self.ways is not None:
+        return self.ways.classes(rows)
+    return predict(self.model, self.source, rows, self.settings.eval_batch, self.autocast)
 
 # %% ../../nbs/08_training/05_run.ipynb #37a3832b
 from contextlib import nullcontext
@@ -317,7 +338,6 @@ def check_finite(self: Run):
 from copy import deepcopy
 from dataclasses import replace
 
-from .outputs import predict, probabilities
 from .selection import Evaluation, evaluate, soft_worst_group
 
 # %% ../../nbs/08_training/05_run.ipynb #6c0da685
@@ -376,17 +396,35 @@ def validate(self: Run) -> Evaluation:
     whole = whole or self.averages
     in_order = getattr(self.source, "in_order", False)
     best = None if whole or in_order else self.best
-    how = settings.eval_batch, self.autocast
+    try:
+        return self.validate_by(self.asked(), best)
+    except Doubt as doubt:
+        self.notes.append(f"epoch {self.epoch}: {doubt}, so it was evaluated in the run's own precision")
+        return self.validate_by(self.asked(quick=False), best)
+
+
+@patch
+def asked(self: Run, quick: bool = True):
+    "What says the classes of rows of the data set, for the weights of this moment."
+    settings = self.settings
+    if quick and self.ways is not None:
+        logits = self.ways.begin()
+        return lambda rows: logits(rows).argmax(1).cpu().numpy()
+    return lambda rows: predict(self.model, self.source, rows, settings.eval_batch, self.autocast)
+
+
+@patch
+def validate_by(self: Run, ask, best: tuple[int, int, float] | None) -> Evaluation:
+    "Evaluate by classes of rows, as far as it takes to know whether the best is beaten."
+    settings = self.settings
     known = self.ahead() if self.ahead else None
 
     def predicted(at):
-        if known is not None:
-            return known[at]
-        return predict(self.model, self.source, self.val_rows[at], *how)
+        return ask(self.val_rows[at]) if known is None else known[at]
 
     in_files = getattr(self.source, "in_files", False)
     if known is None and best is None and in_files:  # all are asked for: in their order
-        predicted = predict(self.model, self.source, self.val_rows, *how).__getitem__
+        predicted = ask(self.val_rows).__getitem__
     labels = self.data.y[self.val_rows]
     order = self.right, settings.eval_batch
     found = evaluate(predicted, labels, self.val_groups, best, *order, settings.ties, self.ranks.ahead)
@@ -400,10 +438,12 @@ def validate_softly(self: Run) -> Evaluation:
     labels = self.data.y[self.val_rows]
     size = self.settings.eval_batch
 
-    def asked(rows):
+    def chances_of(rows):
+        if self.ways is not None and not self.bf16:
+            return self.ways.probabilities(rows)
         return probabilities(self.model, self.source, rows, size, self.autocast)
 
-    chances = self.ranks.spread(asked, self.val_rows, size)
+    chances = self.ranks.spread(chances_of, self.val_rows, size)
     found = evaluate(chances.argmax(1).__getitem__, labels, self.val_groups)
     self.right = found.right
     return replace(found, value=soft_worst_group(chances[np.arange(len(labels)), labels], self.val_groups))
@@ -483,7 +523,7 @@ def go_back(self: Run):
 # %% ../../nbs/08_training/05_run.ipynb #1a0439bc
 import hashlib
 import json
-from dataclasses import asdict, fields
+from dataclasses import fields
 
 from ..methods.base import describe
 from .checkpoints import random_state
@@ -492,7 +532,13 @@ from .checkpoints import random_state
 @patch
 def identity(self: Run) -> str:
     "What a checkpoint must agree with, in one number: data, inputs, method, settings and seed."
-    parts = [self.data.digest, self.source.digest, describe(self.method), asdict(self.settings), self.seed]
+    parts = [
+        self.data.digest,
+        self.source.digest,
+        describe(self.method),
+        plain_settings(self.settings),
+        self.seed,
+    ]
     return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()[:16]
 
 

@@ -7,7 +7,7 @@ __all__ = ['RunSpec', 'decide', 'source_of', 'build', 'built_config']
 
 # %% ../../nbs/08_training/10_spec.ipynb #6f908764
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -18,7 +18,7 @@ from ..methods.base import Method, describe
 from ..networks.models import SMALL, input_settings
 from ..networks.weights import SUFFIXES
 from ..sources.inputs import make_source
-from .settings import Settings
+from .settings import Settings, plain_settings
 
 # %% ../../nbs/08_training/10_spec.ipynb #498890d7
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class RunSpec:
             own_model=not isinstance(self.model, str),
             weights=weights_title(self.model, self.weights),
             method=describe(self.method),
-            settings=asdict(self.settings),
+            settings=plain_settings(self.settings),
             seed=self.seed,
             device=self.device,
         )
