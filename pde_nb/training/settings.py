@@ -35,7 +35,8 @@ class Settings:
     # what chooses the epoch: the 'worst_group', the 'soft_worst_group', or 'auto', the soft one where
     # a validation group has few rows, see `chosen_rule`
     select: str = "worst_group"
-    evaluate: str = "pruned"  # 'full': count every group after every epoch, for curves
+    # 'full': count every group after every epoch, for curves; 'least': ask late which epoch is the best
+    evaluate: str = "pruned"
     eval_batch: int = 64  # predictions at a time; small batches stop an evaluation sooner
     # stop after so many epochs of a stage without a better worst group; not in PDE's warm-up
     patience: int | None = None
@@ -65,7 +66,7 @@ WORDS = {
     "lr_decay": ("none", "linear", "linear_first"),
     "ties": ("group_mean", "first"),
     "select": ("worst_group", "soft_worst_group", "auto"),
-    "evaluate": ("pruned", "full"),
+    "evaluate": ("pruned", "full", "least"),
 }
 
 
