@@ -181,7 +181,8 @@ def tidy(folder: Path):
 def heed(keeper: Keeper, run):
     "End a run where somebody has asked for that, once it has a model."
     now = time.monotonic()
-    if run.stopped or run.best_weights is None or now - keeper.looked_at < LOOK_EVERY:
+    no_model = run.best_weights is None and not getattr(run, "held", ())
+    if run.stopped or no_model or now - keeper.looked_at < LOOK_EVERY:
         return
     keeper.looked_at = now
     if (keeper.folder / STOP_FILE).exists():

@@ -73,6 +73,7 @@ def keep_nothing(run, force=False):
 
 def take_best(run: Run) -> Run:
     "Put the best weights into the model, in evaluation mode. Raises `NoModel` when there are none."
+    run.choose()
     best = run.best_of_all
     if best is None:
         remedy = "Lower the learning rate, or clip the gradient."
@@ -136,10 +137,10 @@ def progress_text(run, total: int | None = None) -> str:
     "Where a run is, in a line; with the epochs that it takes at most, where they are known."
     worst = "–"
     if run.curve:
-        last, (correct, n, _) = run.curve[-1], run.best_of_all.score
+        last = run.curve[-1]
         bound = "≤ " if last["val_worst_group"] is None else ""
         now = f"{bound}{100 * last['val_worst_group_at_most']:.1f} %"
-        worst = f"{now}, best {100 * correct / n:.1f} %"
+        worst = f"{now}, {best_text(run)}"
     active = len(run.method.active(run.epoch))
     name = run.method.name
     if run.draw is not None:
@@ -147,6 +148,15 @@ def progress_text(run, total: int | None = None) -> str:
     of = f" of {total}" if total else ""
     of += " at most unless one is better" if total and run.n_epochs is None else ""
     return f"{name}: epoch {run.epoch}{of}, active {active:,}, worst group {worst}"
+
+
+def best_text(run) -> str:
+    "The best worst group so far; that it is open while the epochs that may be the best wait."
+    best = run.best_of_all
+    if best is None:
+        return f"best of {len(run.held)} still open"
+    correct, n, _ = best.score
+    return f"best {100 * correct / n:.1f} %"
 
 # %% ../../nbs/08_training/06_loop.ipynb #86789263
 def device_error(run: Run, error: Exception) -> Exception:

@@ -18,6 +18,7 @@ from ..networks.average import Soup, copy_weights, soup_text
 from ..sources.batches import Source
 from ..sources.data import Data
 from .draws import SeveralDraws
+from .late import LateChoice
 from .ranks import ALONE, OneProcess
 from .selection import chosen_rule, rule_notes
 from .settings import Settings, keep_memory, plain_settings
@@ -41,7 +42,7 @@ class Progress:
     curve: list[dict] = field(default_factory=list)  # an entry for each epoch, see `curve_entry`
 
 # %% ../../nbs/08_training/05_run.ipynb #cc0451c2
-class Run(Progress, SeveralDraws):
+class Run(Progress, SeveralDraws, LateChoice):
     "A training run: what it is, where it is, and the best so far. Raises `ValueError` as `check_run` does."
 
     def __init__(
@@ -363,6 +364,8 @@ def end_epoch(self: Run):
         self.optimiser.state.clear()
     if self.soup is not None:
         self.turn()
+    if self.held and (self.finished or len(self.held) >= self.room_for()):
+        self.choose()
     self.stop_without_progress()
     if self.epoch_over:
         self.epoch_over(self)
@@ -391,6 +394,8 @@ def validate(self: Run) -> Evaluation:
     "Evaluate the model on validation, as far as is needed."
     if self.rule != "worst_group":
         return self.validate_softly()
+    if self.looks:
+        return self.validate_least()
     settings = self.settings
     whole = settings.evaluate == "full" or self.method.exact or self.method.keeps == "last"
     whole = whole or self.averages
@@ -561,6 +566,7 @@ def state_dict(self: Run) -> dict:
         random=random_state(self.device),
         progress=dict(progress, loss_sum=float(self.loss_sum)),
         **of_draws,
+        **self.held_state(),
     )
 
 # %% ../../nbs/08_training/05_run.ipynb #drw00026
@@ -592,6 +598,7 @@ def load_state_dict(self: Run, state: dict):
         self.soup = Soup.restored(state["soup"])
         if self.soup.over:
             self.notes.append(soup_text(self.soup))
+    self.load_held(state.get("held", []))
     self.random_state = state["random"]
     progress = dict(state["progress"])
     self.go_to(progress["epoch"], progress["step"], progress.pop("loss_sum"))

@@ -27,6 +27,7 @@ def cannot_win(
     total: Int[np.ndarray, " groups"],  # examples of each group in the whole set; 0 for an empty group
     best: tuple[int, int, float] | None,  # right and all of the worst group, group mean; None: no epoch yet
     ties: str = "group_mean",  # of equal worst groups the better mean wins, or the 'first' epoch
+    earlier: bool = False,  # whether the epoch is from before the best, and wins where they are equal
 ) -> bool:
     """Whether an epoch has so many errors that it cannot be better than the best so far.
 
@@ -42,9 +43,10 @@ def cannot_win(
     if (margin < 0).any():
         return True
     equal = (margin == 0).any()
-    if ties == "first":
-        return bool(equal)
-    return bool(equal and group_mean(at_most, total) <= best_mean)
+    if ties == "first" or not equal:
+        return bool(equal and not earlier)
+    mean = group_mean(at_most, total)
+    return mean < best_mean or (mean == best_mean and not earlier)
 
 # %% ../../nbs/08_training/01_selection.ipynb #f58f02de
 def memberships(groups: Groups | Overlap) -> Bool[np.ndarray, "n groups"]:
