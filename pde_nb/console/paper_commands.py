@@ -198,7 +198,7 @@ def bench_parser() -> CommandParser:
         notes=(
             "--repeats belongs to synthetic, expansion and predict, all below it to train; compare and "
             "stages take --data (compare: features or a table), --label, --attribute, --share, --model "
-            "(stages also --epochs, the budget of a run; default 10); all takes --root, a folder of real data.",
+            "(stages also --epochs, the budget of a run; default 10); all takes --root, real data.",
         ),
     )
     what = parser.section("what")

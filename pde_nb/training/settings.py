@@ -35,7 +35,8 @@ class Settings:
     # what chooses the epoch: the 'worst_group', the 'soft_worst_group', or 'auto', the soft one where
     # a validation group has few rows, see `chosen_rule`
     select: str = "worst_group"
-    evaluate: str = "pruned"  # 'full': count every group after every epoch, for curves
+    # 'full': count every group after every epoch, for curves; 'least': ask late which epoch is the best
+    evaluate: str = "pruned"
     eval_batch: int = 64  # predictions at a time; small batches stop an evaluation sooner
     # how validation is predicted: 'usual'; 'packed', texts without padding; in 'bf16' or 'int8', whatever
     # might be of another class again in the run's own precision
@@ -68,7 +69,7 @@ WORDS = {
     "lr_decay": ("none", "linear", "linear_first"),
     "ties": ("group_mean", "first"),
     "select": ("worst_group", "soft_worst_group", "auto"),
-    "evaluate": ("pruned", "full"),
+    "evaluate": ("pruned", "full", "least"),
     "eval_as": ("usual", "packed", "bf16", "int8"),
 }
 
