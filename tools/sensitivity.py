@@ -30,6 +30,7 @@ from pde_nb.analysis.trials import settings_name
 from pde_nb.cli.opening import open_data
 from pde_nb.core.files import surroundings
 from pde_nb.core.seals import read_sealed, write_sealed
+from pde_nb.core.shared import work_once
 from pde_nb.grouping.representation import represent
 from pde_nb.methods.pde import PDE
 from pde_nb.methods.registry import method_title
@@ -134,7 +135,8 @@ def run_lengths(asked: Asked, settings: list[list[Point]], out: Path):
     The runs step together where they have the bits that they have alone.
     """
     settings = [points for points in settings if not all(point.path(out).exists() for point in points)]
-    runs = [build(asked.spec(points[-1]), asked.data, bar=False) for points in settings]
+    with work_once():  # one copy of the inputs for all
+        runs = [build(asked.spec(points[-1]), asked.data, bar=False) for points in settings]
     cutters = [Cutter(asked, points, out) for points in settings]
     whys = [alone_because(run) for run in runs]
     stacked = [i for i, why in enumerate(whys) if why is None]
