@@ -28,7 +28,7 @@ def run_bench(args: argparse.Namespace):
     if args.json:
         writable_folder(Path(args.json).parent)
     check_options(args)
-    measures = dict(train=measure_training, compare=measure_comparison)
+    measures = dict(train=measure_training, texts=measure_texts, compare=measure_comparison)
     result, text = measures.get(args.what, measure_steps)(args)
     print(text)
     if args.json:
@@ -43,7 +43,7 @@ def check_options(args: argparse.Namespace):
     of_comparison = {"data", "label", "attribute", "share", "model"}
     for name, value in vars(args).items():
         unused = name not in of_steps | shared
-        if args.what == "train":
+        if args.what in ("train", "texts"):
             unused = name in of_steps
         if args.what == "compare":
             unused = name not in of_comparison | shared
@@ -97,6 +97,19 @@ def measure_training(args: argparse.Namespace) -> tuple[dict, str]:
     return result, whole_run_report(result)
 
 
+def measure_texts(args: argparse.Namespace) -> tuple[dict, str]:
+    "The result of `pde bench texts`, and its table. Raises `ValueError` for data of another kind."
+    check_at_least(args, "sample", 2)
+    from pde_nb.benchmarks.texts import bench_texts, texts_report
+    from pde_nb.benchmarks.whole_runs import benchmark_spec
+
+    data = bench_data(args)
+    model = bench_model(args, data)
+    options = dict(speed_settings(args), weights=args.weights, inputs=bench_inputs(args, data))
+    result = bench_texts(benchmark_spec(data, model, **options), data, args.epochs, args.sample)
+    return result, texts_report(result)
+
+# %% ../../nbs/12_cli/11_bench.ipynb #bentext2
 def speed_settings(args: argparse.Namespace) -> dict:
     "The device, and the settings that depend on it. Raises `ValueError` for a device that is not there."
     import torch

@@ -182,6 +182,7 @@ BENCHMARKS = {
     "expansion": "growing the training set at N = 10⁷",
     "predict": "rows per second of a trained model, beside the bare network",
     "train": "a PDE run, whole, beside the usual loop, of which a sample is timed",
+    "texts": "the same for texts, evaluated in several ways",
     "compare": "a comparison on features whose runs are trained one by one, and together",
 }
 
@@ -190,12 +191,12 @@ def bench_parser() -> CommandParser:
     "The options of `pde bench`."
     parser = CommandParser(
         "bench",
-        usage="{synthetic,expansion,predict,train,compare} [options]",
+        usage="{synthetic,expansion,predict,train,texts,compare} [options]",
         description="Ratios against the usual way of doing the same, both measured in one run.",
         examples=("synthetic", "train --data fake:waterbirds --share 0.01 --size 32"),
         notes=(
-            "--repeats belongs to synthetic, expansion and predict, all below it to train; compare takes "
-            "--data (features or a table), --label, --attribute, --share and --model (default linear).",
+            "--repeats belongs to synthetic, expansion and predict, all below it to train and texts; compare "
+            "takes --data (features or a table), --label, --attribute, --share and --model (default linear).",
         ),
     )
     what = parser.section("what")
