@@ -246,8 +246,7 @@ def conclude(
     judged = [split for split in ("val", "test") if run.data.evaluation(split).counts.any()]
     evaluated = {split: count_split(run, split) for split in judged}
     of_source = [note for note in getattr(run.source, "notes", ()) if note not in notes]
-    of_ways = run.ways.said() if run.ways is not None else []
-    notes = [*notes, *run.notes, *of_ways, *of_source]
+    notes = [*notes, *run.notes, *of_source]
     if len(run.data.rows("test")) and "test" not in evaluated:
         notes.append("no test example belongs to an evaluation group; there is nothing to report on")
     overlap = isinstance(run.data.eval_groups, Overlap)

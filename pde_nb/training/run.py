@@ -148,8 +148,6 @@ def check_run(run):
 
 # %% ../../nbs/08_training/05_run.ipynb #06376448
 from ..networks.device import FullBatch, Watch, has_bf16
-from ..prediction.checked import Doubt, Ways
-from .outputs import predict, probabilities
 from .settings import make_optimiser
 
 # %% ../../nbs/08_training/05_run.ipynb #f31638f3
@@ -200,24 +198,30 @@ def set_pace(self: Run, later: bool):
             f"bf16=True: {torch.cuda.get_device_name(self.device)} has no bfloat16 arithmetic, "
             "so this run computes in float32"
         )
-    self.ways = self.ways_to_evaluate() if settings.eval_as != "usual" else None
+    self.packed = self.pack_evaluation() if settings.eval_as == "packed" else None
 
+# %% ../../nbs/08_training/05_run.ipynb #run0way1
+from ..prediction.checked import PackedEvaluation
+from .outputs import predict, probabilities
 
+# %% ../../nbs/08_training/05_run.ipynb #run0way2
 @patch
-def ways_to_evaluate(self: Run) -> Ways | None:
-    "How the model is evaluated where the settings ask for another way than the usual one."
-    if self.ranks.n > 1:
-        self.notes.append(f"eval_as={self.settings.eval_as!r} is for one process; several evaluate as usual")
+def pack_evaluation(self: Run) -> PackedEvaluation | None:
+    "The evaluation of texts without padding; None where it cannot be had, which the notes say."
+    try:
+        if self.bf16:
+            raise ValueError("in bfloat16 another order of sums may change a class")
+        return PackedEvaluation(self.model, self.source, self.val_rows, self.settings.eval_batch)
+    except ValueError as e:
+        self.notes.append(f"eval_as='packed' cannot be had: {e}; the run is evaluated as usual")
         return None
-    how = self.settings.eval_as, self.settings.eval_batch, self.autocast if self.bf16 else None
-    return Ways(self.model, self.source, self.val_rows, *how)
 
 
 @patch
 def classes(self: Run, rows: np.ndarray) -> np.ndarray:
-    "Predicted classes of rows of the data set, in the precision of the run."
-    if self.ways is not None:
-        return self.ways.classes(rows)
+    "Predicted classes of rows of the data set, evaluated as the settings ask for."
+    if self.packed is not None:
+        return self.packed.classes(rows)
     return predict(self.model, self.source, rows, self.settings.eval_batch, self.autocast)
 
 # %% ../../nbs/08_training/05_run.ipynb #37a3832b
@@ -401,35 +405,14 @@ def validate(self: Run) -> Evaluation:
     whole = whole or self.averages
     in_order = getattr(self.source, "in_order", False)
     best = None if whole or in_order else self.best
-    try:
-        return self.validate_by(self.asked(), best)
-    except Doubt as doubt:
-        self.notes.append(f"epoch {self.epoch}: {doubt}, so it was evaluated in the run's own precision")
-        return self.validate_by(self.asked(quick=False), best)
-
-
-@patch
-def asked(self: Run, quick: bool = True):
-    "What says the classes of rows of the data set, for the weights of this moment."
-    settings = self.settings
-    if quick and self.ways is not None:
-        logits = self.ways.begin()
-        return lambda rows: logits(rows).argmax(1).cpu().numpy()
-    return lambda rows: predict(self.model, self.source, rows, settings.eval_batch, self.autocast)
-
-
-@patch
-def validate_by(self: Run, ask, best: tuple[int, int, float] | None) -> Evaluation:
-    "Evaluate by classes of rows, as far as it takes to know whether the best is beaten."
-    settings = self.settings
     known = self.ahead() if self.ahead else None
 
     def predicted(at):
-        return ask(self.val_rows[at]) if known is None else known[at]
+        return self.classes(self.val_rows[at]) if known is None else known[at]
 
     in_files = getattr(self.source, "in_files", False)
     if known is None and best is None and in_files:  # all are asked for: in their order
-        predicted = ask(self.val_rows).__getitem__
+        predicted = self.classes(self.val_rows).__getitem__
     labels = self.data.y[self.val_rows]
     order = self.right, settings.eval_batch
     found = evaluate(predicted, labels, self.val_groups, best, *order, settings.ties, self.ranks.ahead)
@@ -444,8 +427,8 @@ def validate_softly(self: Run) -> Evaluation:
     size = self.settings.eval_batch
 
     def chances_of(rows):
-        if self.ways is not None and not self.bf16:
-            return self.ways.probabilities(rows)
+        if self.packed is not None:
+            return self.packed.probabilities(rows)
         return probabilities(self.model, self.source, rows, size, self.autocast)
 
     chances = self.ranks.spread(chances_of, self.val_rows, size)
@@ -537,13 +520,8 @@ from .checkpoints import random_state
 @patch
 def identity(self: Run) -> str:
     "What a checkpoint must agree with, in one number: data, inputs, method, settings and seed."
-    parts = [
-        self.data.digest,
-        self.source.digest,
-        describe(self.method),
-        plain_settings(self.settings),
-        self.seed,
-    ]
+    settings = plain_settings(self.settings)
+    parts = [self.data.digest, self.source.digest, describe(self.method), settings, self.seed]
     return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()[:16]
 
 
