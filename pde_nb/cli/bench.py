@@ -28,7 +28,7 @@ def run_bench(args: argparse.Namespace):
     if args.json:
         writable_folder(Path(args.json).parent)
     check_options(args)
-    measures = dict(train=measure_training, compare=measure_comparison)
+    measures = dict(train=measure_training, compare=measure_comparison, selection=measure_selection)
     result, text = measures.get(args.what, measure_steps)(args)
     print(text)
     if args.json:
@@ -43,8 +43,10 @@ def check_options(args: argparse.Namespace):
     of_comparison = {"data", "label", "attribute", "share", "model"}
     for name, value in vars(args).items():
         unused = name not in of_steps | shared
-        if args.what == "train":
+        if args.what in ("train", "selection"):
             unused = name in of_steps
+        if args.what == "selection":
+            unused = unused or name in ("sample", "workers")
         if args.what == "compare":
             unused = name not in of_comparison | shared
         if unused and value != usual[name]:
@@ -111,6 +113,7 @@ def speed_settings(args: argparse.Namespace) -> dict:
         graph=(gpu and not args.compile) if args.graph is None else args.graph,
         compile=bool(args.compile),
         channels_last=args.channels_last is not False,
+        evaluate="least",
     )
     if args.batch_size:
         settings["batch_size"] = args.batch_size
@@ -132,6 +135,23 @@ def measure_comparison(args: argparse.Namespace) -> tuple[dict, str]:
         )
     result = bench_comparison(data, args.model or "linear")
     return result, comparison_table(result)
+
+# %% ../../nbs/12_cli/11_bench.ipynb #bs000001
+def measure_selection(args: argparse.Namespace) -> tuple[dict, str]:
+    "The result of `pde bench selection`, and its table."
+    check_at_least(args, "size", 1)
+    from pde_nb.benchmarks.selection import bench_selection, selection_report
+    from pde_nb.benchmarks.whole_runs import benchmark_spec
+
+    options = speed_settings(args)
+    data = bench_data(args)
+    options |= dict(weights=args.weights, inputs=bench_inputs(args, data))
+
+    def spec_of(way):
+        return benchmark_spec(data, bench_model(args, data), **{**options, "evaluate": way})
+
+    result = bench_selection(spec_of, data, args.epochs)
+    return result, selection_report(result)
 
 # %% ../../nbs/12_cli/11_bench.ipynb #f02b9d9c
 def is_fake(args):

@@ -183,6 +183,7 @@ BENCHMARKS = {
     "predict": "rows per second of a trained model, beside the bare network",
     "train": "a PDE run, whole, beside the usual loop, of which a sample is timed",
     "compare": "a comparison on features whose runs are trained one by one, and together",
+    "selection": "the run of train validated in full, pruned, and at last",
 }
 
 
@@ -190,12 +191,13 @@ def bench_parser() -> CommandParser:
     "The options of `pde bench`."
     parser = CommandParser(
         "bench",
-        usage="{synthetic,expansion,predict,train,compare} [options]",
+        usage="{synthetic,expansion,predict,train,compare,selection} [options]",
         description="Ratios against the usual way of doing the same, both measured in one run.",
         examples=("synthetic", "train --data fake:waterbirds --share 0.01 --size 32"),
         notes=(
-            "--repeats belongs to synthetic, expansion and predict, all below it to train; compare takes "
-            "--data (features or a table), --label, --attribute, --share and --model (default linear).",
+            "--repeats belongs to synthetic, expansion and predict, all below it to train; selection takes "
+            "these too but for --sample and --workers; compare takes --data (features or a table), --label, "
+            "--attribute, --share and --model (default linear).",
         ),
     )
     what = parser.section("what")
