@@ -382,9 +382,7 @@ def validate(self: Run) -> Evaluation:
     known = self.ahead() if self.ahead else None
 
     def predicted(at):
-        if known is not None:
-            return known[at]
-        return predict(self.model, self.source, self.val_rows[at], *how)
+        return self.asked(at) if known is None else known[at]
 
     in_files = getattr(self.source, "in_files", False)
     if known is None and best is None and in_files:  # all are asked for: in their order
@@ -394,6 +392,12 @@ def validate(self: Run) -> Evaluation:
     found = evaluate(predicted, labels, self.val_groups, best, *order, settings.ties, self.ranks.ahead)
     self.right = found.right
     return found
+
+
+@patch
+def asked(self: Run, at: np.ndarray) -> np.ndarray:
+    "Predicted classes of some validation examples."
+    return predict(self.model, self.source, self.val_rows[at], self.settings.eval_batch, self.autocast)
 
 
 @patch
