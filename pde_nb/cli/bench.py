@@ -46,7 +46,7 @@ def check_options(args: argparse.Namespace):
         if args.what in ("train", "selection"):
             unused = name in of_steps
         if args.what == "selection":
-            unused = unused or name in ("sample", "workers")
+            unused = unused or name in ("sample", "workers", "evaluate")
         if args.what == "compare":
             unused = name not in of_comparison | shared
         if unused and value != usual[name]:
@@ -113,7 +113,7 @@ def speed_settings(args: argparse.Namespace) -> dict:
         graph=(gpu and not args.compile) if args.graph is None else args.graph,
         compile=bool(args.compile),
         channels_last=args.channels_last is not False,
-        evaluate="least",
+        evaluate=args.evaluate or "pruned",
     )
     if args.batch_size:
         settings["batch_size"] = args.batch_size

@@ -250,4 +250,6 @@ def bench_run_options(section: Section):
     add("--bf16", rare=True, action=switch, help="bfloat16; default on a GPU")
     add("--channels-last", rare=True, action=switch, help="channels last in memory; default yes")
     add("--graph", rare=True, action=switch, help="captured work; default on a GPU")
+    ways = "full, pruned or least, how much of validation is looked at; default pruned"
+    add("--evaluate", rare=True, choices=("full", "pruned", "least"), metavar="WORD", help=ways)
     add("--compile", rare=True, action=switch, help="torch.compile; default no")
