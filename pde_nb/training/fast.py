@@ -10,6 +10,7 @@ __all__ = ['OF_A_STEP', 'LEAST', 'SHORT', 'LONG', 'FASTS', 'subject_of', 'shapes
 import hashlib
 import json
 import time
+from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -113,8 +114,7 @@ def planned_examples(spec: RunSpec, data: Data) -> int:
 
 def expected_seconds(row: dict, pilot: dict, examples: int) -> float:
     "Seconds of training on so many examples and looking at as many, with what comes before the first step."
-    each = row["step"] / pilot["batch"] + row["look"] / pilot["looked"]
-    return max(0.0, row["first"] - row["step"]) + examples * each
+    return max(0.0, row["first"] - pilot["batch"] * row["one_training"]) + examples * row["one_both"]
 
 
 def may_be_taken(row: dict) -> bool:
@@ -143,6 +143,10 @@ class Faster:
     spec: RunSpec
     said: str  # a sentence
     found: dict | None = None  # the finding; None: nothing was measured
+
+    def note(self, run: Run, config: dict | None = None):
+        "Let the record of a run say it."
+        run.notes.append(self.said)
 
 
 def faster(
@@ -190,7 +194,7 @@ def pilot_of(run: Run, fixed: tuple[str, ...], examples: int, fast: str) -> tupl
 
 def plain_run(spec: RunSpec, data: Data) -> Run:
     "The run of a spec before its first step, of the plain method."
-    return build(replace(spec, method=Method(1)), data, bar=False)
+    return build(replace(spec, method=Method(1), model=deepcopy(spec.model)), data, bar=False)
 
 
 def with_settings(spec: RunSpec, settings: dict) -> RunSpec:
@@ -201,7 +205,7 @@ def with_settings(spec: RunSpec, settings: dict) -> RunSpec:
 def seconds_of_one(run: Run) -> float:
     "Seconds of an example trained on and one looked at, about."
     plain = run_pilot(run, {}, rounds=1, steps=1, most=16)["rows"][0]
-    return plain["step"] / run.settings.batch_size + plain["look"] / 16
+    return plain["one_both"]
 
 
 def taken_text(found: dict, taken: dict, why: str) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from copy import copy, deepcopy
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -69,25 +70,24 @@ class Trial:
         self.lever = lever
         self.run = with_lever(run, lever)
         self.first = None  # seconds of the first step, by the clock on the wall
-        self.training = []  # seconds of the steps of each round
-        self.looking = []  # seconds of each look at validation
+        self.training = []  # of each round: seconds of a step, by the clock of the pilot and on the wall
+        self.looking = []  # of each round: seconds of a look, the same
         self.said = []  # probabilities, (rows, classes) of each look, the first before the first step
         self.fault = ""  # why it came to no end
 
     def take(self, batches: list[np.ndarray], rows: np.ndarray, clock: Callable):
         "A round: a step with each batch, then a look at some rows. Raises `NotFinite` where a loss is not."
-        if self.lever.wall:
-            clock = time.perf_counter
         run = self.run
         run.model.train()
         with torch.random.fork_rng(), self.lever.around():
             torch.manual_seed(len(self.said))
             if self.first is None:
                 self.look(rows)
-                self.first = seconds_by(time.perf_counter, run, lambda: run.train_step(batches[0], 1))
+                self.first = seconds_by(clock, run, partial(take_all, run, batches[:1]))[1]
                 batches = batches[1:]
-            self.training.append(seconds_by(clock, run, lambda: take_all(run, batches)) / len(batches))
-            self.looking.append(seconds_by(clock, run, lambda: self.look(rows)))
+            step = seconds_by(clock, run, partial(take_all, run, batches)) / len(batches)
+            self.training.append(step)
+            self.looking.append(seconds_by(clock, run, partial(self.look, rows)))
 
     def look(self, rows: np.ndarray):
         "What the network says of some rows."
@@ -125,15 +125,16 @@ def take_all(run: Run, batches: list[np.ndarray]):
         run.train_step(rows, len(batches))
 
 
-def seconds_by(clock: Callable, run: Run, action: Callable) -> float:
-    "The seconds that an action takes until the device has finished it."
-    if run.device.type == "cuda":
-        torch.cuda.synchronize(run.device)
-    start = clock()
-    action()
-    if run.device.type == "cuda":
-        torch.cuda.synchronize(run.device)
-    return clock() - start
+def seconds_by(clock: Callable, run: Run, action: Callable) -> np.ndarray:
+    "The seconds that an action takes until the device has finished it, by a clock and by that on the wall."
+    now = []
+    for _ in range(2):
+        if run.device.type == "cuda":
+            torch.cuda.synchronize(run.device)
+        now.append([clock(), time.perf_counter()])
+        if len(now) == 1:
+            action()
+    return np.subtract(now[1], now[0])
 
 # %% ../../nbs/08_training/07_pilot.ipynb #pil00013
 def pilot_clock(device: torch.device) -> Callable:
@@ -229,18 +230,17 @@ def trial_row(run: Run, positions: np.ndarray, name: str, trials: dict[str, Tria
     plain, nudged = trials["plain"], trials["nudged"]
     own = trials[name]
     apart = distances(own.said, plain.said)
-    counts, best = looks(run, positions, own.said)
     allowed = HALF_WAY * np.maximum(LAST_BIT, distances(nudged.said, plain.said))
+    counts, best = looks(run, positions, own.said)
+    batch = min(run.settings.batch_size, len(run.train_rows))
+    before, now = (round_seconds(t, own.lever.wall, batch, len(positions)) for t in (plain, own))
     return dict(
         name=name,
         changes=own.lever.changes,
-        first=own.first,
-        step=float(np.median(own.training)),
-        look=float(np.median(own.looking)),
-        training=ratios(plain.training, own.training),
-        looking=ratios(plain.looking, own.looking),
-        both=ratios(*(cost_of_both(trial, run, positions) for trial in (plain, own))),
-        clock="wall" if own.lever.wall else "",
+        first=float(own.first),
+        **{f"one_{key}": float(np.median(seconds)) for key, seconds in now.items()},
+        **{key: ratios(before[key], now[key]) for key in now},
+        wall=own.lever.wall,
         apart=apart.tolist(),
         best=best,
         counts=counts,
@@ -253,13 +253,14 @@ def has_row(name: str, trial: Trial) -> bool:
     return name != "nudged" and not trial.fault
 
 
-def ratios(plain: list[float], own: list[float]) -> dict:
+def round_seconds(trial: Trial, wall: bool, batch: int, looked: int) -> dict[str, np.ndarray]:
+    "Seconds of an example trained on, of one looked at, and of both, in each round."
+    training = np.array(trial.training)[:, int(wall)] / batch
+    looking = np.array(trial.looking)[:, int(wall)] / looked
+    return dict(training=training, looking=looking, both=training + looking)
+
+
+def ratios(plain: np.ndarray, own: np.ndarray) -> dict:
     "How many times faster the rounds are than the plain ones beside them: the middle, and the ends."
-    each = np.divide(plain, np.maximum(own, 1e-9))
+    each = plain / np.maximum(own, 1e-12)
     return dict(middle=float(np.median(each)), low=float(each.min()), high=float(each.max()))
-
-
-def cost_of_both(trial: Trial, run: Run, positions: np.ndarray) -> list[float]:
-    "Seconds of one example trained on and one looked at, of each round."
-    size = min(run.settings.batch_size, len(run.train_rows))
-    return [t / size + e / len(positions) for t, e in zip(trial.training, trial.looking)]
