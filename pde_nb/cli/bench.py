@@ -41,15 +41,19 @@ def check_options(args: argparse.Namespace):
     of_steps = {"repeats"}
     shared = {"what", "json", "debug"}
     of_comparison = {"data", "label", "attribute", "share", "model"}
+    of_runs = {"epochs", "sample", "workers", "bf16", "channels_last", "graph", "compile"}
     for name, value in vars(args).items():
         unused = name not in of_steps | shared
         if args.what == "train":
             unused = name in of_steps
+        if args.what == "train" and args.levers:
+            unused = name in of_steps | of_runs
         if args.what == "compare":
             unused = name not in of_comparison | shared
         if unused and value != usual[name]:
             option = "--" + name.replace("_", "-")
-            raise ValueError(f"{option} means nothing for pde bench {args.what}; leave it out.")
+            what = "train --levers" if args.what == "train" and args.levers else args.what
+            raise ValueError(f"{option} means nothing for pde bench {what}; leave it out.")
 
 
 def check_at_least(args: argparse.Namespace, name: str, least: int):
@@ -89,12 +93,24 @@ def measure_training(args: argparse.Namespace) -> tuple[dict, str]:
     model = bench_model(args, data)
     options |= dict(weights=args.weights, inputs=bench_inputs(args, data))
     spec = benchmark_spec(data, model, **options)
+    if args.levers:
+        return measure_levers(args, spec, data)
     with tempfile.TemporaryDirectory() as folder:
         files = data
         if is_fake(args) and data.inputs.kind == "pixels":
             files = as_files(data, args.sample, folder)
         result = bench_training(spec, data, files, args.epochs, args.sample, args.workers)
     return result, whole_run_report(result)
+
+# %% ../../nbs/12_cli/11_bench.ipynb #bnlever1
+def measure_levers(args: argparse.Namespace, spec, data: Data) -> tuple[dict, str]:
+    "The result of `pde bench train --levers`, and its table."
+    from pde_nb.benchmarks.levers import bench_levers, levers_report
+    from pde_nb.benchmarks.whole_runs import fresh_run
+
+    run = fresh_run(spec, data)
+    result = bench_levers(run, args.model or spec.model)
+    return result, levers_report(result)
 
 
 def speed_settings(args: argparse.Namespace) -> dict:
@@ -105,6 +121,8 @@ def speed_settings(args: argparse.Namespace) -> dict:
 
     device = check_device(args.device or ("cuda" if torch.cuda.is_available() else "cpu"))
     gpu = device.type == "cuda"
+    if args.levers:  # each of the others is measured beside none
+        return dict(device=str(device), **({"batch_size": args.batch_size} if args.batch_size else {}))
     settings = dict(
         device=str(device),
         bf16=gpu if args.bf16 is None else args.bf16,
@@ -116,7 +134,7 @@ def speed_settings(args: argparse.Namespace) -> dict:
         settings["batch_size"] = args.batch_size
     return settings
 
-
+# %% ../../nbs/12_cli/11_bench.ipynb #bncompar
 def measure_comparison(args: argparse.Namespace) -> tuple[dict, str]:
     "The result of `pde bench compare`, and its table."
     from pde_nb.benchmarks.comparison import bench_comparison, comparison_table, fake_features
