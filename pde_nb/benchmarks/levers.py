@@ -202,7 +202,7 @@ MEMORY = {  # name → what stands in the environment, and whether freed memory 
 }
 
 
-def memory_ratios(run: Run, model: str, channels_last: bool, rounds: int = 3, steps: int = 3) -> list[dict]:
+def memory_ratios(run: Run, model: str, channels_last: bool, rounds: int = 3, steps: int = 2) -> list[dict]:
     "How many times faster a step is in processes with other settings of memory than in those as they are."
     shape = list(run.source.shape)
     what = dict(model=model, shape=shape, n_classes=run.data.n_classes, batch=run.settings.batch_size)
@@ -264,7 +264,7 @@ def bench_levers(
     run: Run,  # before its first step; it stays so
     model,  # name of its network; memory is left out for a module
     rounds: int = 3,
-    steps: int = 2,  # of a round
+    steps: int | None = None,  # of a round; None: by how long one takes
     most: int = 64,  # validation rows of a look
     costly: bool = True,  # whether to try a compiler, threads, and memory in other processes
 ) -> dict:  # for JSON
@@ -340,8 +340,8 @@ def levers_report(r: dict) -> str:
         f"measured: {pilot['rounds']} rounds of {pilot['steps']} steps and a look at {pilot['looked']} "
         f"validation rows, in turn, in one thread; ratios to the plain run of the same round, middle (ends)",
         "apart: the largest difference of a probability; same figures: as many right in every group at every "
-        f"look, and no further apart than rounding; two runs from weights that differ in the last bit are {last} "
-        "apart at the end",
+        f"look, and no further apart than rounding; two runs from weights that differ in the last bit are "
+        f"{last} apart at the end",
     ]
     lines += [f"not to be had: {name} ({fault})" for name, fault in pilot["faults"].items()]
     if r["memory"]:
