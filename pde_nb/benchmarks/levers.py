@@ -274,7 +274,7 @@ def bench_levers(
         pilot = run_pilot(run, settings | levers_around(run, costly), rounds, steps, most)
         memory = []
         if costly and isinstance(model, str) and run.source.kind in ("pixels", "pictures"):
-            memory = memory_ratios(run, model, run.settings.channels_last, rounds)
+            memory = memory_ratios(run, model, run.settings.channels_last, min(2, rounds))
     return dict(
         bench="levers",
         data=run.data.name,

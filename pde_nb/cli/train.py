@@ -88,10 +88,10 @@ def grouped_data(args: argparse.Namespace, data: Data, out=None) -> Data:
     return with_groups(data, args.groups, **how)
 
 # %% ../../nbs/12_cli/03_train.ipynb #3809a007
-def fast_spec(args: argparse.Namespace, spec: RunSpec, data: Data, out: Path) -> Faster:
+def fast_spec(args: argparse.Namespace, spec: RunSpec, data: Data, out: Path, say) -> Faster:
     "The run with what is fast on this machine, as `--fast` asks."
     last = out if args.seeds is None else out / "seed0"
-    return faster(spec, data, args.fast, asked_settings(args), None if args.restart else last)
+    return faster(spec, data, args.fast, asked_settings(args), None if args.restart else last, say)
 
 
 def check_method_has(args: argparse.Namespace):
@@ -168,7 +168,7 @@ def _train(args):
     keep |= dict(on_epoch=args.log)
     train_asked = train_one if args.seeds is None else train_seeds
     if args.fast is not None:
-        quicker = fast_spec(args, spec, data, out)
+        quicker = fast_spec(args, spec, data, out, say)
         say(quicker.said)
         spec, args.note = quicker.spec, quicker.note
     with failures_said("pde train"):

@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['TUNED', 'WORDS', 'HALF_WAY', 'LAST_BIT', 'HALF_A_SECOND', 'Lever', 'lever_name', 'levers_of', 'Trial', 'pilot_clock',
-           'rows_in_turn', 'nudge', 'looks', 'distances', 'run_pilot', 'steps_of_a_round', 'pilot_batches']
+           'rows_in_turn', 'nudge', 'looks', 'distances', 'run_pilot', 'steps_of_a_round', 'pilot_examples',
+           'pilot_batches']
 
 # %% ../../nbs/08_training/07_pilot.ipynb #pil00004
 import time
@@ -226,6 +227,12 @@ def steps_of_a_round(run: Run, most: int = 10) -> int:
 
 
 HALF_A_SECOND = 0.5
+
+
+def pilot_examples(run: Run, n_levers: int, rounds: int, steps: int, most: int) -> int:
+    "How many examples a pilot trains on, or looks at, in all."
+    size = min(run.settings.batch_size, len(run.train_rows))
+    return (n_levers + 2) * ((1 + rounds * steps) * size + (1 + rounds) * most)
 
 
 def pilot_batches(run: Run, n: int) -> list[np.ndarray]:
