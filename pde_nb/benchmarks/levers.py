@@ -280,7 +280,7 @@ def bench_levers(
         data=run.data.name,
         model=model if isinstance(model, str) else type(getattr(model, "model", model)).__name__,
         kind=run.source.kind,
-        shape=list(getattr(run.source, "shape", ())),
+        shape=list(run.source.shape or [run.source.max_tokens]),
         device=str(run.device),
         settings=[lever.changes for lever in settings.values()],
         pilot=pilot,
@@ -312,7 +312,7 @@ def levers_table(r: dict) -> Table:
         "training",
         "evaluation",
         "first step",
-        "largest difference",
+        "apart",
         "same figures",
         "--fast auto",
     )
@@ -323,7 +323,7 @@ def levers_caption(r: dict) -> str:
     "What was measured, and how."
     pilot = r["pilot"]
     plain = pilot["rows"][0]
-    size = "×".join(map(str, r["shape"]))
+    size = "×".join(map(str, r["shape"])) + (" tokens at most" if r["kind"] == "texts" else "")
     return (
         f"{r['data']}: {r['model']}, {r['kind']} {size}, batches of {pilot['batch']}, on {r['device']}; "
         f"plain {1 / plain['one_training']:,.1f} examples/s in training, {1 / plain['one_looking']:,.1f} in "
@@ -339,9 +339,9 @@ def levers_report(r: dict) -> str:
         levers_table(r).text(),
         f"measured: {pilot['rounds']} rounds of {pilot['steps']} steps and a look at {pilot['looked']} "
         f"validation rows, in turn, in one thread; ratios to the plain run of the same round, middle (ends)",
-        "apart: the largest difference of a probability; same figures: as many right in every group at every "
-        f"look, and no further apart than rounding; two runs from weights that differ in the last bit are "
-        f"{last} apart at the end",
+        "apart: the largest difference of a score, to the largest score; same figures: as many right in every "
+        "group at every look, and no further apart than rounding; two runs from weights that differ in the "
+        f"last bit are {last} apart at the end",
     ]
     lines += [f"not to be had: {name} ({fault})" for name, fault in pilot["faults"].items()]
     if r["memory"]:

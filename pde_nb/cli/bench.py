@@ -92,7 +92,7 @@ def measure_training(args: argparse.Namespace) -> tuple[dict, str]:
     data = bench_data(args)
     model = bench_model(args, data)
     options |= dict(weights=args.weights, inputs=bench_inputs(args, data))
-    spec = benchmark_spec(data, model, **options)
+    spec = benchmark_spec(data, model, "erm" if args.levers else None, **options)
     if args.levers:
         return measure_levers(args, spec, data)
     with tempfile.TemporaryDirectory() as folder:

@@ -20,7 +20,7 @@ import torch
 
 from ..methods.base import Method
 from ..networks.device import has_bf16
-from .outputs import probabilities
+from .outputs import outputs
 from .run import NotFinite, Run
 from .selection import count_rows, group_mean, in_group
 
@@ -53,7 +53,7 @@ def levers_of(
     there = dict(
         channels_last=hasattr(run.source, "channels_last"),
         bf16=has_bf16(run.device),
-        compile=costly,
+        compile=costly and run.source.kind != "texts",  # which come in no one size
         graph=costly and run.device.type == "cuda" and run.source.kind != "texts",
     )
     free = [name for name in TUNED if there[name] and name not in fixed and not getattr(run.settings, name)]
@@ -73,7 +73,7 @@ class Trial:
         self.first = None  # seconds of the first step, by the clock on the wall
         self.training = []  # of each round: seconds of a step, by the clock of the pilot and on the wall
         self.looking = []  # of each round: seconds of a look, the same
-        self.said = []  # probabilities, (rows, classes) of each look, the first before the first step
+        self.said = []  # scores, (rows, classes), of each look, the first before the first step
         self.fault = ""  # why it came to no end
 
     def take(self, batches: list[np.ndarray], rows: np.ndarray, clock: Callable):
@@ -93,7 +93,9 @@ class Trial:
     def look(self, rows: np.ndarray):
         "What the network says of some rows."
         run = self.run
-        self.said.append(probabilities(run.model, run.source, rows, run.settings.eval_batch, run.autocast))
+        how = run.settings.eval_batch, run.autocast
+        said = outputs(run.model, run.source, rows, *how, lambda x: run.model(x).float())
+        self.said.append(said.double().cpu().numpy())
 
     def attempt(self, *round):
         "A round, unless the lever has failed before; a failure is kept in `fault`."
@@ -178,9 +180,10 @@ def looks(run: Run, positions: np.ndarray, said: list[np.ndarray]) -> tuple[list
     return [c.tolist() for c in counts], scores.index(max(scores))
 
 
-def distances(a: list[np.ndarray], b: list[np.ndarray]) -> np.ndarray:
-    "The largest difference of a probability at each look."
-    return np.array([abs(p - q).max() for p, q in zip(a, b, strict=True)])
+def distances(said: list[np.ndarray], plain: list[np.ndarray]) -> np.ndarray:
+    "The largest difference from the plain scores at each look, in relation to the largest score there."
+    apart = [abs(p - q).max() / abs(q).max() for p, q in zip(said, plain, strict=True)]
+    return np.nan_to_num(apart, nan=np.inf)
 
 # %% ../../nbs/08_training/07_pilot.ipynb #pil00021
 def run_pilot(
