@@ -339,7 +339,7 @@ def levers_report(r: dict) -> str:
         levers_table(r).text(),
         f"measured: {pilot['rounds']} rounds of {pilot['steps']} steps and a look at {pilot['looked']} "
         f"validation rows, in turn, in one thread; ratios to the plain run of the same round, middle (ends)",
-        "apart: the largest difference of a score, to the largest score; same figures: as many right in every "
+        "apart: the largest difference of a score, to the largest; same figures: as many right in every "
         "group at every look, and no further apart than rounding; two runs from weights that differ in the "
         f"last bit are {last} apart at the end",
     ]
