@@ -7,6 +7,7 @@ from evidence import markdown
 from evidence_text import joined
 from IPython.display import Markdown
 
+from pde_nb.benchmarks.levers import levers_table, ratio_text
 from pde_nb.benchmarks.whole_runs import duration, whole_run_report, whole_run_sentence
 from pde_nb.core.seals import read_measurement
 from pde_nb.core.tables import Table, percent
@@ -204,3 +205,14 @@ def wall_time_table(r: dict) -> Table:
         mean, low, high = (percent(s[key], mark="") for key in ("mean", "low", "high"))
         rows.append((name, f"{mean} [{low}, {high}]", duration(m["seconds"])))
     return Table(("method", "worst group on the test set, %", "five seeds in"), tuple(rows))
+
+
+def machine_levers(r: dict) -> Table:
+    "What each lever is worth on one machine, and whether it gives the same figures."
+    return levers_table(r)
+
+
+def memory_table(r: dict) -> Table:
+    "How much faster a step is with other settings of memory than as this library has them."
+    rows = [(row["name"], ratio_text(row)) for row in r["memory"]]
+    return Table(("memory", "training, to as it is"), tuple(rows))

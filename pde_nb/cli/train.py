@@ -27,6 +27,7 @@ from ..core.schema import read_checked
 from ..methods.pde import FIXED, SCHEDULE_FIELDS
 from ..methods.registry import METHODS, find_method, method_names
 from ..sources.data import Data
+from ..training.fast import Faster, faster
 from ..training.fit import Fit, fit_spec, validation_note
 from ..training.folder import ENDED_EARLY, REMEDY, TIME_UP, can_go_on, unfinished
 from ..training.grouped import network_of, with_groups
@@ -87,6 +88,12 @@ def grouped_data(args: argparse.Namespace, data: Data, out=None) -> Data:
     return with_groups(data, args.groups, **how)
 
 # %% ../../nbs/12_cli/03_train.ipynb #3809a007
+def fast_spec(args: argparse.Namespace, spec: RunSpec, data: Data, out: Path, say) -> Faster:
+    "The run with what is fast on this machine, as `--fast` asks."
+    last = out if args.seeds is None else out / "seed0"
+    return faster(spec, data, args.fast, asked_settings(args), None if args.restart else last, say)
+
+
 def check_method_has(args: argparse.Namespace):
     "Raises `ValueError` for a setting of another method."
     own = {*find_method(args.method).setting_names(), *(f.name for f in fields(Settings))}
@@ -160,6 +167,10 @@ def _train(args):
     keep |= dict(opened=opened_with(args, data), first=args.first, minutes=args.minutes)
     keep |= dict(on_epoch=args.log)
     train_asked = train_one if args.seeds is None else train_seeds
+    if args.fast is not None:
+        quicker = fast_spec(args, spec, data, out, say)
+        say(quicker.said)
+        spec, args.note = quicker.spec, quicker.note
     with failures_said("pde train"):
         figures = train_asked(args, spec, data, keep, say)
     if args.json and is_main():
@@ -175,7 +186,13 @@ def train_one(args, spec: RunSpec, data: Data, keep: dict, say) -> dict:
             "or name the folder of the run."
         )
     keep = dict(keep, resume=args.resume)
-    fit = fit_spec(spec, data, began=lambda run, config: say(plan_text(run, config)), **keep)
+
+    def began(run, config):
+        say(plan_text(run, config))
+        if args.fast is not None:
+            args.note(run)
+
+    fit = fit_spec(spec, data, began=began, **keep)
     if fit.run is None:
         say(f"this run was {end_text(fit.record, out)}; its report:")
     say_record(fit.record, out, say)

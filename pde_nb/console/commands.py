@@ -97,6 +97,8 @@ def run_options(section: Section):
     add("--resume", rare=True, action="store_true", help=resume)
     end = "end the run in OUT, interrupted or going on, with its best model so far"
     add("--stop-now", action="store_true", help=end)
+    fast = "take what was measured to be faster on this machine and gives the same figures; again: anew"
+    add("--fast", rare=True, choices=("auto", "again"), metavar="WORD", help=fast)
     every = "at most so often a checkpoint is written; default 30"
     add("--checkpoint-every", rare=True, type=float, default=30.0, metavar="SECONDS", help=every)
     log_option(section)

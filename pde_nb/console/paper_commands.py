@@ -247,6 +247,8 @@ def bench_run_options(section: Section):
     add("--sample", type=int, default=256, metavar="N", help=sample)
     workers = "processes of a loader of the usual loop, ≥ 0; default 4"
     add("--workers", type=int, default=4, metavar="N", help=workers)
+    levers = "what makes a step faster here, one by one, in place of a whole run"
+    add("--levers", action="store_true", help=levers)
     switch = argparse.BooleanOptionalAction
     add("--bf16", rare=True, action=switch, help="bfloat16; default on a GPU")
     add("--channels-last", rare=True, action=switch, help="channels last in memory; default yes")
