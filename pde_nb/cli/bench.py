@@ -24,39 +24,50 @@ def pde_bench(argv=None):
     guarded(bench_parser(), run_bench, argv)
 
 # %% ../../nbs/12_cli/11_bench.ipynb #bb15f680
-def run_bench(args: argparse.Namespace):
+def run_bench(args: argparse.Namespace) -> Exit | None:
     "Measure, print the table, and write the figures. Raises `ValueError` for what cannot be used."
     if args.json:
         writable_folder(Path(args.json).parent)
     check_options(args)
     if args.what == "all":
         return measure_all(args)
-    measures = dict(train=measure_training, compare=measure_comparison, stages=measure_stages)
+    measures = dict(
+        train=measure_training,
+        texts=measure_texts,
+        selection=measure_selection,
+        compare=measure_comparison,
+        stages=measure_stages,
+    )
     result, text = measures.get(args.what, measure_steps)(args)
     print(text)
     if args.json:
         write_sealed(args.json, result)
 
+# %% ../../nbs/12_cli/11_bench.ipynb #benchopt
+SHARED = {"what", "json", "debug"}
+OF_COMPARISON = {"data", "label", "attribute", "share", "model"}
+OF_RUNS = {"epochs", "sample", "workers", "bf16", "channels_last", "graph", "compile", "evaluate"}
+TAKEN = dict(compare=OF_COMPARISON, stages=OF_COMPARISON | {"epochs"}, all={"root"})  # others: --repeats
+LEFT_OUT = dict(  # of all options
+    train={"repeats"},
+    texts={"repeats", "levers"},
+    selection={"repeats", "levers", "sample", "workers", "evaluate"},
+)
+
 
 def check_options(args: argparse.Namespace):
     "Raises `ValueError` for options that mean nothing for the benchmark."
     usual = vars(bench_parser().parse_args([args.what]))
-    of_steps = {"repeats"}
-    shared = {"what", "json", "debug"}
-    of_comparison = {"data", "label", "attribute", "share", "model"}
+    levers = args.what == "train" and args.levers
     for name, value in vars(args).items():
-        unused = name not in of_steps | shared
-        if args.what == "train":
-            unused = name in of_steps
-        if args.what in ("compare", "stages"):
-            unused = name not in of_comparison | shared
-        if args.what == "stages" and name == "epochs":
-            unused = False  # the budget of a run
-        if args.what == "all":
-            unused = name not in {"root"} | shared
+        if args.what in LEFT_OUT:
+            unused = name in LEFT_OUT[args.what] | (OF_RUNS if levers else set())
+        else:
+            unused = name not in TAKEN.get(args.what, {"repeats"}) | SHARED
         if unused and value != usual[name]:
             option = "--" + name.replace("_", "-")
-            raise ValueError(f"{option} means nothing for pde bench {args.what}; leave it out.")
+            what = "train --levers" if levers else args.what
+            raise ValueError(f"{option} means nothing for pde bench {what}; leave it out.")
 
 # %% ../../nbs/12_cli/11_bench.ipynb #bench0al
 def check_at_least(args: argparse.Namespace, name: str, least: int):
@@ -105,13 +116,25 @@ def measure_training(args: argparse.Namespace) -> tuple[dict, str]:
     data = bench_data(args)
     model = bench_model(args, data)
     options |= dict(weights=args.weights, inputs=bench_inputs(args, data))
-    spec = benchmark_spec(data, model, **options)
+    spec = benchmark_spec(data, model, "erm" if args.levers else None, **options)
+    if args.levers:
+        return measure_levers(args, spec, data)
     with tempfile.TemporaryDirectory() as folder:
         files = data
         if is_fake(args) and data.inputs.kind == "pixels":
             files = as_files(data, args.sample, folder)
         result = bench_training(spec, data, files, args.epochs, args.sample, args.workers)
     return result, whole_run_report(result)
+
+# %% ../../nbs/12_cli/11_bench.ipynb #bnlever1
+def measure_levers(args: argparse.Namespace, spec, data: Data) -> tuple[dict, str]:
+    "The result of `pde bench train --levers`, and its table."
+    from pde_nb.benchmarks.levers import bench_levers, levers_report
+    from pde_nb.benchmarks.whole_runs import fresh_run
+
+    run = fresh_run(spec, data)
+    result = bench_levers(run, args.model or spec.model)
+    return result, levers_report(result)
 
 
 def speed_settings(args: argparse.Namespace) -> dict:
@@ -122,6 +145,8 @@ def speed_settings(args: argparse.Namespace) -> dict:
 
     device = check_device(args.device or ("cuda" if torch.cuda.is_available() else "cpu"))
     gpu = device.type == "cuda"
+    if args.levers:  # each of the others is measured beside none
+        return dict(device=str(device), **({"batch_size": args.batch_size} if args.batch_size else {}))
     settings = dict(
         device=str(device),
         bf16=gpu if args.bf16 is None else args.bf16,
@@ -133,7 +158,60 @@ def speed_settings(args: argparse.Namespace) -> dict:
         settings["batch_size"] = args.batch_size
     return settings
 
+# %% ../../nbs/12_cli/11_bench.ipynb #bentext3
+def measure_texts(args: argparse.Namespace) -> tuple[dict, str]:
+    "The result of `pde bench texts`, and its table. Raises `ValueError` for data of another kind."
+    check_at_least(args, "sample", 2)
+    from pde_nb.benchmarks.texts import bench_texts, texts_report
+    from pde_nb.benchmarks.whole_runs import benchmark_spec
 
+    data = bench_data(args)
+    model = bench_model(args, data)
+    options = dict(speed_settings(args), weights=args.weights, inputs=bench_inputs(args, data))
+    result = bench_texts(benchmark_spec(data, model, **options), data, args.epochs, args.sample)
+    return result, texts_report(result)
+
+# %% ../../nbs/12_cli/11_bench.ipynb #bs000001
+def measure_selection(args: argparse.Namespace) -> tuple[dict, str]:
+    "The result of `pde bench selection`, and its table."
+    check_at_least(args, "size", 1)
+    from pde_nb.benchmarks.selection import bench_selection, selection_report
+    from pde_nb.benchmarks.whole_runs import benchmark_spec
+
+    options = speed_settings(args)
+    data = bench_data(args)
+    options |= dict(weights=args.weights, inputs=bench_inputs(args, data))
+
+    def spec_of(way):
+        return benchmark_spec(data, bench_model(args, data), **{**options, "evaluate": way})
+
+    result = bench_selection(spec_of, data, args.epochs)
+    return result, selection_report(result)
+
+# %% ../../nbs/12_cli/11_bench.ipynb #bentext2
+def speed_settings(args: argparse.Namespace) -> dict:
+    "The device, and the settings that depend on it. Raises `ValueError` for a device that is not there."
+    import torch
+
+    from pde_nb.sources.batches import check_device
+
+    device = check_device(args.device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    if args.levers:  # each of the others is measured beside none
+        return dict(device=str(device), **({"batch_size": args.batch_size} if args.batch_size else {}))
+    gpu = device.type == "cuda"
+    settings = dict(
+        device=str(device),
+        bf16=gpu if args.bf16 is None else args.bf16,
+        graph=(gpu and not args.compile) if args.graph is None else args.graph,
+        compile=bool(args.compile),
+        channels_last=args.channels_last is not False,
+        evaluate=args.evaluate or "pruned",
+    )
+    if args.batch_size:
+        settings["batch_size"] = args.batch_size
+    return settings
+
+# %% ../../nbs/12_cli/11_bench.ipynb #bncompar
 def measure_comparison(args: argparse.Namespace) -> tuple[dict, str]:
     "The result of `pde bench compare`, and its table."
     from pde_nb.benchmarks.comparison import bench_comparison, comparison_table, fake_features

@@ -182,6 +182,8 @@ BENCHMARKS = {
     "expansion": "growing the training set at N = 10⁷",
     "predict": "rows per second of a trained model, beside the bare network",
     "train": "a PDE run, whole, beside the usual loop, of which a sample is timed",
+    "texts": "the same for texts, evaluated in several ways",
+    "selection": "the run of train validated in full, pruned, and at last",
     "compare": "a comparison on features whose runs are trained one by one, and together",
     "stages": "a comparison whose first stages are trained by each run, and once",
     "all": "each of these, beside its floor and what FILE of --json held before",
@@ -192,13 +194,14 @@ def bench_parser() -> CommandParser:
     "The options of `pde bench`."
     parser = CommandParser(
         "bench",
-        usage="{synthetic,expansion,predict,train,compare,stages,all} [options]",
+        usage="{" + ",".join(BENCHMARKS) + "} [options]",
         description="Ratios against the usual way of doing the same, both measured in one run.",
         examples=("synthetic", "train --data fake:waterbirds --share 0.01 --size 32"),
         notes=(
-            "--repeats belongs to synthetic, expansion and predict, all below it to train; compare and "
-            "stages take --data (compare: features or a table), --label, --attribute, --share, --model "
-            "(stages also --epochs, the budget of a run; default 10); all takes --root, real data.",
+            "--repeats belongs to synthetic, expansion and predict; all below it to train, texts and, but for "
+            "--sample and --workers, selection. compare and stages take --data (compare: features or a "
+            "table), --label, --attribute, --share, --model (stages also --epochs, the budget of a run; "
+            "default 10); all takes --root, a folder of real data.",
         ),
     )
     what = parser.section("what")
@@ -253,4 +256,6 @@ def bench_run_options(section: Section):
     add("--bf16", rare=True, action=switch, help="bfloat16; default on a GPU")
     add("--channels-last", rare=True, action=switch, help="channels last in memory; default yes")
     add("--graph", rare=True, action=switch, help="captured work; default on a GPU")
+    ways = "full, pruned or least, how much of validation is looked at; default pruned"
+    add("--evaluate", rare=True, choices=("full", "pruned", "least"), metavar="WORD", help=ways)
     add("--compile", rare=True, action=switch, help="torch.compile; default no")

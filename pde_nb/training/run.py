@@ -408,7 +408,7 @@ def validate(self: Run) -> Evaluation:
     known = self.ahead() if self.ahead else None
 
     def predicted(at):
-        return self.classes(self.val_rows[at]) if known is None else known[at]
+        return self.asked(at) if known is None else known[at]
 
     in_files = getattr(self.source, "in_files", False)
     if known is None and best is None and in_files:  # all are asked for: in their order
@@ -418,6 +418,12 @@ def validate(self: Run) -> Evaluation:
     found = evaluate(predicted, labels, self.val_groups, best, *order, settings.ties, self.ranks.ahead)
     self.right = found.right
     return found
+
+
+@patch
+def asked(self: Run, at: np.ndarray) -> np.ndarray:
+    "Predicted classes of some validation examples."
+    return self.classes(self.val_rows[at])
 
 
 @patch

@@ -38,8 +38,7 @@ class Settings:
     # 'full': count every group after every epoch, for curves; 'least': ask late which epoch is the best
     evaluate: str = "pruned"
     eval_batch: int = 64  # predictions at a time; small batches stop an evaluation sooner
-    # how validation is predicted: 'usual'; 'packed', texts without padding; in 'bf16' or 'int8', whatever
-    # might be of another class again in the run's own precision
+    # how texts are evaluated: as 'usual', or 'packed', in one line without padding (not in a bf16 run)
     eval_as: str = "usual"
     # stop after so many epochs of a stage without a better worst group; not in PDE's warm-up
     patience: int | None = None
@@ -70,7 +69,7 @@ WORDS = {
     "ties": ("group_mean", "first"),
     "select": ("worst_group", "soft_worst_group", "auto"),
     "evaluate": ("pruned", "full", "least"),
-    "eval_as": ("usual", "packed", "bf16", "int8"),
+    "eval_as": ("usual", "packed"),
 }
 
 
