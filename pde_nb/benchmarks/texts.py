@@ -9,13 +9,13 @@ __all__ = ['bench_texts', 'texts_table', 'texts_report']
 import time
 import warnings
 from collections import defaultdict
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 import numpy as np
 import torch
 
-from .usual_loop import Items, UsualTimes, usual_times, usual_work
 from .fake_data import sample_rows
+from .usual_loop import Items, UsualTimes, usual_times, usual_work
 from .whole_runs import cut_spec, device_name, duration, fresh_run, input_size, network_name
 from ..core.files import surroundings
 from ..core.tables import Table
