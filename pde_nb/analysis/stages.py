@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import torch
-
 from .trials import Result
 from ..core.run_format import CONFIG
 from ..core.schema import read_checked
