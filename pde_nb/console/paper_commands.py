@@ -198,7 +198,7 @@ def bench_parser() -> CommandParser:
         description="Ratios against the usual way of doing the same, both measured in one run.",
         examples=("synthetic", "train --data fake:waterbirds --share 0.01 --size 32"),
         notes=(
-            "--repeats belongs to synthetic, expansion and predict; all below it to train, texts and, but for "
+            "--repeats belongs to synthetic, expansion and predict; all below to train, texts and, but for "
             "--sample and --workers, selection. compare and stages take --data (compare: features or a "
             "table), --label, --attribute, --share, --model (stages also --epochs, the budget of a run; "
             "default 10); all takes --root, a folder of real data.",
