@@ -9,7 +9,7 @@ __all__ = ['FirstStage', 'given_run', 'config_digest', 'save_learned', 'load_lea
 import hashlib
 import json
 from copy import deepcopy
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +19,7 @@ from ..core.seals import file_digest
 from ..methods.base import Method, describe
 from .folder import read_config, run_file
 from .run import Run
-from .settings import Settings
+from .settings import Settings, plain_settings
 
 # %% ../../nbs/08_training/11_first_stage.ipynb #1a55dd75
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class FirstStage:
     def begin(self, run: Run, method: Method, settings: Settings) -> tuple[Run, dict]:
         "The same of a first stage with this method and these settings."
         one = Run(deepcopy(run.model), run.data, run.source, method, settings, run.seed, run.ranks)
-        config = dict(self.config, method=describe(one.method), settings=asdict(one.settings))
+        config = dict(self.config, method=describe(one.method), settings=plain_settings(one.settings))
         return one, json.loads(json.dumps(config, default=str))
 
     def folder(self, name: str, config: dict, out) -> Path | None:
