@@ -36,6 +36,7 @@ STEPS = (
 CPU = "--device cpu --workers 2"
 FAKE = (
     Part("comparison, fake features", "compare --data fake:waterbirds --share 0.2"),
+    Part("first stages, fake features", "stages --data fake:waterbirds --share 0.2"),
     Part("pictures, fake", f"train --data fake:waterbirds --share 0.02 --size 32 --model small_cnn {CPU}"),
     Part("texts, fake", f"train --data fake:civilcomments --share 0.0005 --sample 16 --batch-size 8 {CPU}"),
 )
@@ -47,25 +48,37 @@ def suite_parts(root: str | None = None) -> tuple[Part, ...]:
         return STEPS + FAKE
     if not Path(root).is_dir():
         raise ValueError(f"--root {root}: there is no such folder; leave it out to use generated data.")
-    found = tuple(part for name, part in real_parts(Path(root)).items() if (Path(root) / name).exists())
+    real = real_parts(Path(root)).items()
+    found = tuple(part for name, parts in real if (Path(root) / name).exists() for part in parts)
     if not found:
         names = ", ".join(real_parts(Path(root)))
         raise ValueError(f"--root {root}: none of {names} is there; leave it out to use generated data.")
     return STEPS + found
 
 # %% ../../nbs/11_benchmarks/14_suite.ipynb #su000008
-def real_parts(root: Path) -> dict[str, Part]:
+def real_parts(root: Path) -> dict[str, tuple[Part, ...]]:
     "The parts on real data, by the file or folder that each needs."
-    features = f"compare --data {root / 'waterbirds_features.npz'} --label y --attribute place"
+    features = f"--data {root / 'waterbirds_features.npz'} --label y --attribute place"
     adult = f"compare --data {root / 'adult.csv'} --label income --attribute sex"
-    digits = f"train --data {root / 'coloured_mnist.npz'} --label y --attribute colour --model small_cnn"
+    digits = f"--data {root / 'coloured_mnist.npz'} --label y --attribute colour --model small_cnn"
+    digits += " --epochs 40 --device cpu"
+    texts = f"texts --data {root / 'sick.csv'} --label contradiction --attribute negation"
+    texts += " --text sentence_A sentence_B --model minilm --weights pretrained --epochs 7 --device cpu"
     birds = f"train --data waterbirds --root {root / 'waterbirds128'} --model mobilenet_v2 --size 128"
-    birds += f" --weights {root / 'mobilenet_v2.safetensors'}"
+    birds += f" --weights {root / 'mobilenet_v2.safetensors'} {CPU}"
     return {
-        "waterbirds_features.npz": Part("comparison, Waterbirds features", features),
-        "adult.csv": Part("comparison, Adult", adult),
-        "coloured_mnist.npz": Part("coloured MNIST", f"{digits} --epochs 40 {CPU}"),
-        "waterbirds128": Part("Waterbirds, 128 pixels", f"{birds} {CPU}"),
+        "waterbirds_features.npz": (
+            Part("comparison, Waterbirds features", f"compare {features}"),
+            Part("first stages, Waterbirds features", f"stages {features}"),
+        ),
+        "adult.csv": (Part("comparison, Adult", adult),),
+        "coloured_mnist.npz": (
+            Part("coloured MNIST", f"train {digits} --workers 2"),
+            Part("coloured MNIST, late choice", f"train {digits} --workers 2 --evaluate least"),
+            Part("coloured MNIST, selection", f"selection {digits}"),
+        ),
+        "sick.csv": (Part("SICK", texts),),
+        "waterbirds128": (Part("Waterbirds, 128 pixels", birds),),
     }
 
 # %% ../../nbs/11_benchmarks/14_suite.ipynb #su000011
@@ -86,6 +99,9 @@ def figures_of(result: dict) -> list[Figure]:
         predict=prediction_figures,
         compare=comparison_figures,
         train=training_figures,
+        texts=text_figures,
+        selection=selection_figures,
+        stages=stage_figures,
     )
     kind = result.get("bench")
     if kind not in kinds:
@@ -121,6 +137,36 @@ def training_figures(result: dict) -> list[Figure]:
         Figure("a whole run", total / ours["seconds"], floor),
         Figure("examples evaluated", usual["evaluated"] / ours["evaluated"]),
     ]
+
+# %% ../../nbs/11_benchmarks/14_suite.ipynb #su000023
+def text_figures(result: dict) -> list[Figure]:
+    "A whole run on texts, for each way of evaluating."
+    total = UsualTimes(**result["usual"]["seconds"]).total
+    figures = []
+    for name, way in result["ours"]["ways"].items():
+        seconds = result["ours"]["training"] + way["validation"] + way["test"]
+        figures.append(
+            Figure(f"a whole run, evaluated {name}, {way['different']} epochs differ", total / seconds)
+        )
+    return figures
+
+
+def selection_figures(result: dict) -> list[Figure]:
+    "Training with validation, beside validation in full; and whether the same epoch was selected."
+    full, *others = (row for row in result["rows"] if row["repeat"] == 0)
+    figures = []
+    for row in others:
+        same = "same weights" if row["weights"] == full["weights"] else "OTHER weights"
+        ratio = sum(full["seconds"].values()) / sum(row["seconds"].values())
+        figures.append(Figure(f"{row['way']}, {same}", ratio))
+    return figures
+
+
+def stage_figures(result: dict) -> list[Figure]:
+    "First stages once, beside those of each run."
+    slow, *_, fast = result["rows"]
+    same = f"{fast['equal']} of {fast['runs']} runs equal"
+    return [Figure(f"first stages once, {same}", slow["processor"] / fast["processor"])]
 
 # %% ../../nbs/11_benchmarks/14_suite.ipynb #su000016
 def bench_suite(
