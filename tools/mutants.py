@@ -261,8 +261,8 @@ TRAINED = (
     Mutant(
         "of equal epochs the later one is chosen",
         "training.selection",
-        "group_mean(at_most, total) <= best_mean",
-        "group_mean(at_most, total) < best_mean",
+        "mean < best_mean or (mean == best_mean and not earlier)",
+        "mean < best_mean",
         ("08_training/01_selection", TRAINING),
     ),
     Mutant(
