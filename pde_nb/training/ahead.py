@@ -115,8 +115,13 @@ def fit_ahead(
     once = [one for one in left if one.stage is None]
     there = [one for one in found if one is not None and one.stage is None] if first_in is not None else []
     serve = {config_digest(one.config) for one in there}  # these runs will be first stages
-    firsts = [one for one in map(first_of, twice) if config_digest(one.config) not in serve]
-    alone = go_ahead([*once, *firsts], data, checkpoint_every)
+    firsts = list(map(first_of, twice))
+    asked = [*once, *(one for one in firsts if config_digest(one.config) not in serve)]
+    found = go_ahead(asked, data, checkpoint_every)
+    why = {config_digest(one.config): found[one.folder] for one in asked if one.folder in found}
+    begin_with = zip([*once, *twice], [*once, *firsts])
+    digests = {run.folder: config_digest(one.config) for run, one in begin_with}
+    alone = {folder: why[digest] for folder, digest in digests.items() if digest in why}
     second = [one for one in twice if not isinstance(one.run.method, DFR)]  # whose second has no steps
     second = [one for one in second if not alone_because(one.run)]
     fit = [one for one in second if handed_over(one, data)]
