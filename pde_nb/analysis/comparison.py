@@ -416,9 +416,12 @@ class Together:
         "Train what is tried on the first seed, then the other seeds with what validation prefers."
         first, *others = seeds or [0]  # without any, `contend` says so
         self.train([(name, s, first) for name, one in self.contenders.items() for s in one.tried])
-        chosen = {name: self.choose(name, first) for name in self.contenders} if others else {}
-        chosen = {name: settings for name, settings in chosen.items() if settings is not None}
-        self.train([(name, s, seed) for seed in others for name, s in chosen.items()])
+        if not others:
+            return
+        in_turn = plain_first(self.contenders, self.contenders)
+        chosen = {name: self.choose(name, first) for name, _ in in_turn}
+        left = [name for name in self.contenders if chosen[name] is not None]
+        self.train([(name, chosen[name], seed) for seed in others for name in left])
 
 # %% ../../nbs/09_analysis/11_comparison.ipynb #cptog002
 def contenders_of(asked: Asked, methods: dict) -> dict[str, Contender]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from torch import nn
 
-from .comparison import Contender, contender_spec, within_budget
+from .comparison import Contender, contender_spec, has_first, within_budget
 from ..core.arguments import number
 from ..core.seals import read_sealed, write_sealed
 from ..methods.base import Method
@@ -42,8 +42,10 @@ def measure_speed(
     **common,  # for `decide`, as in `contend`
 ) -> Speed:
     "The seconds that steps and an evaluation of plain training take. Raises `ValueError` as `decide` does."
+    spec = contender_spec(Contender("erm"), data, **common)
+    build(spec, data, bar=False)  # the first one also pays for what is loaded once
     start = now()
-    run = build(contender_spec(Contender("erm"), data, **common), data, bar=False)
+    run = build(spec, data, bar=False)
     begin = now() - start
     train = seconds_of_steps(run, seconds, now)
     return Speed(train, seconds_of_looks(run, seconds, now), begin)
@@ -115,7 +117,7 @@ def passes_within(
         fits = passes, needed
     if fits is None:
         raise ValueError(
-            f"minutes={minutes:g}: {len(methods)} methods with {runs} runs each take {needed / 60:.2g} "
+            f"minutes={minutes:g}: {len(methods)} methods with {runs} runs each take {needed / 60:.3g} "
             f"minutes at most with a budget of {passes}, and none is smaller. Give fewer methods, seeds or "
             "settings to try, or more time."
         )
@@ -170,7 +172,8 @@ def plan_minutes(
     data.groups("train")  # says it where groups are not known
     speed = measure_speed(data, min(5.0, 60 * minutes / 50), **common)
     passes, seconds = passes_within(minutes, data, methods, runs, speed, schedule)
-    say(plan_text(passes, seconds, len(methods) * runs, minutes, speed))
+    between = any(has_first(Contender(method)) for method in methods)
+    say(plan_text(passes, seconds, len(methods) * runs, minutes, speed, between))
     path.parent.mkdir(parents=True, exist_ok=True)
     write_sealed(path, dict(minutes=minutes, passes=passes, **asdict(speed)))
     return passes
@@ -189,11 +192,12 @@ def former_plan(path: Path, minutes: float, say) -> int:
     return plan["passes"]
 
 
-def plan_text(passes: int, seconds: float, runs: int, minutes: float, speed: Speed) -> str:
-    "The plan in a line."
+def plan_text(passes: int, seconds: float, runs: int, minutes: float, speed: Speed, between: bool) -> str:
+    "The plan in a line; `between`: whether methods have work between two stages, which was not measured."
     most = " (the most that are planned)" if passes == MOST_PASSES else ""
+    beside = ", beside what methods work out after their first stage" if between else ""
     return (
         f"{1e3 * speed.train:.2g} ms an example in training, {1e3 * speed.look:.2g} ms in an evaluation: "
         f"{passes} passes for each of {runs} runs{most} take {seconds / 60:.2g} of {minutes:g} minutes "
-        "at most"
+        f"at most{beside}"
     )

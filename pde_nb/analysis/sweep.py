@@ -45,7 +45,7 @@ from pde_nb.analysis.comparison import (
 )
 from .desk import Desk, Job, Signs
 from .search import Pruned, Search, after_epochs, plain_settings, report_epoch
-from .stages import fit_sharing
+from .stages import fit_sharing, forget_beginnings
 from .store import open_store, store_address
 from .trials import read_results, settings_name, spec_differences
 from ..core.arguments import number, visible
@@ -374,6 +374,7 @@ def concluded(swept: Sweep, board: Board, able: Able) -> Comparison:
     ran = sorted(swept.contenders.keys() - able.refused.keys())
     with held(swept.folder, swept.say):
         sweep(swept.folder)
+        forget_beginnings(swept.folder)
         write_results(swept, board)
         others, unasked = found_beside(swept.folder, swept.specs, swept.asked)
         results = read_results(swept.folder, ran)

@@ -7,6 +7,7 @@ __all__ = ['STEPS', 'CPU', 'FAKE', 'Part', 'suite_parts', 'Figure', 'figures_of'
            'times_text']
 
 # %% ../../nbs/11_benchmarks/14_suite.ipynb #su000005
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -22,7 +23,7 @@ from ..core.tables import Table
 # %% ../../nbs/11_benchmarks/14_suite.ipynb #su000007
 @dataclass(frozen=True)
 class Part:
-    "A benchmark: its name in the table, and the words of its line after `pde bench`."
+    "A benchmark: its name in the table, and its line after `pde bench`, as for a shell."
 
     name: str
     line: str
@@ -58,14 +59,18 @@ def suite_parts(root: str | None = None) -> tuple[Part, ...]:
 # %% ../../nbs/11_benchmarks/14_suite.ipynb #su000008
 def real_parts(root: Path) -> dict[str, tuple[Part, ...]]:
     "The parts on real data, by the file or folder that each needs."
-    features = f"--data {root / 'waterbirds_features.npz'} --label y --attribute place"
-    adult = f"compare --data {root / 'adult.csv'} --label income --attribute sex"
-    digits = f"--data {root / 'coloured_mnist.npz'} --label y --attribute colour --model small_cnn"
+
+    def at(name):
+        return shlex.quote(str(root / name))
+
+    features = f"--data {at('waterbirds_features.npz')} --label y --attribute place"
+    adult = f"compare --data {at('adult.csv')} --label income --attribute sex"
+    digits = f"--data {at('coloured_mnist.npz')} --label y --attribute colour --model small_cnn"
     digits += " --epochs 40 --device cpu"
-    texts = f"texts --data {root / 'sick.csv'} --label contradiction --attribute negation"
+    texts = f"texts --data {at('sick.csv')} --label contradiction --attribute negation"
     texts += " --text sentence_A sentence_B --model minilm --weights pretrained --epochs 7 --device cpu"
-    birds = f"train --data waterbirds --root {root / 'waterbirds128'} --model mobilenet_v2 --size 128"
-    birds += f" --weights {root / 'mobilenet_v2.safetensors'} {CPU}"
+    birds = f"train --data waterbirds --root {at('waterbirds128')} --model mobilenet_v2 --size 128"
+    birds += f" --weights {at('mobilenet_v2.safetensors')} {CPU}"
     return {
         "waterbirds_features.npz": (
             Part("comparison, Waterbirds features", f"compare {features}"),
@@ -204,7 +209,7 @@ def run_part(part: Part) -> dict:
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "result.json")
-        command = [sys.executable, "-m", "pde_nb", "bench", *part.line.split(), "--json", str(path)]
+        command = [sys.executable, "-m", "pde_nb", "bench", *shlex.split(part.line), "--json", str(path)]
         done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", errors="replace")
         came = dict(asdict(part), seconds=time.perf_counter() - start)
         if done.returncode or not path.exists():

@@ -136,28 +136,6 @@ def measure_levers(args: argparse.Namespace, spec, data: Data) -> tuple[dict, st
     result = bench_levers(run, args.model or spec.model)
     return result, levers_report(result)
 
-
-def speed_settings(args: argparse.Namespace) -> dict:
-    "The device, and the settings that depend on it. Raises `ValueError` for a device that is not there."
-    import torch
-
-    from pde_nb.sources.batches import check_device
-
-    device = check_device(args.device or ("cuda" if torch.cuda.is_available() else "cpu"))
-    gpu = device.type == "cuda"
-    if args.levers:  # each of the others is measured beside none
-        return dict(device=str(device), **({"batch_size": args.batch_size} if args.batch_size else {}))
-    settings = dict(
-        device=str(device),
-        bf16=gpu if args.bf16 is None else args.bf16,
-        graph=(gpu and not args.compile) if args.graph is None else args.graph,
-        compile=bool(args.compile),
-        channels_last=args.channels_last is not False,
-    )
-    if args.batch_size:
-        settings["batch_size"] = args.batch_size
-    return settings
-
 # %% ../../nbs/12_cli/11_bench.ipynb #bentext3
 def measure_texts(args: argparse.Namespace) -> tuple[dict, str]:
     "The result of `pde bench texts`, and its table. Raises `ValueError` for data of another kind."

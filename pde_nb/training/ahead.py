@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ..methods.dfr import DFR
 from ..sources.data import Data
-from .first_stage import FirstStage
+from .first_stage import FirstStage, config_digest
 from .fit import Job, run_notes, train_first
 from .folder import Keeper, claim
 from .grouped import save_groups
@@ -113,7 +113,15 @@ def fit_ahead(
     left = [one for one in found if one is not None and not one.done]
     twice = [one for one in left if one.stage is not None]
     once = [one for one in left if one.stage is None]
-    alone = go_ahead([*once, *map(first_of, twice)], data, checkpoint_every)
+    there = [one for one in found if one is not None and one.stage is None] if first_in is not None else []
+    serve = {config_digest(one.config) for one in there}  # these runs will be first stages
+    firsts = list(map(first_of, twice))
+    asked = [*once, *(one for one in firsts if config_digest(one.config) not in serve)]
+    found = go_ahead(asked, data, checkpoint_every)
+    why = {config_digest(one.config): found[one.folder] for one in asked if one.folder in found}
+    begin_with = zip([*once, *twice], [*once, *firsts])
+    digests = {run.folder: config_digest(one.config) for run, one in begin_with}
+    alone = {folder: why[digest] for folder, digest in digests.items() if digest in why}
     second = [one for one in twice if not isinstance(one.run.method, DFR)]  # whose second has no steps
     second = [one for one in second if not alone_because(one.run)]
     fit = [one for one in second if handed_over(one, data)]
