@@ -243,6 +243,8 @@ def judge(self: LateChoice, one: Held, asked: set[int], rival: tuple | None) -> 
         return lost
     if best_epoch in asked:  # it never was the best of its time
         self.curve[best_epoch]["best"] = False
+    for later in self.curve[one.epoch + 1 :]:  # nor were these
+        later["best"] = False
     entry["best"] = True
     self.remember(found.score)
     return True
