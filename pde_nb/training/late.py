@@ -165,7 +165,7 @@ class LateChoice:
     "The part of a `Run` that chooses the best of several epochs at once."
 
     held: tuple[Held, ...] = ()  # the epochs that wait
-    hurried = False  # whether it may be ended at any time, and has to have its best then
+    hurried = False  # whether somebody has to know the best so far after each epoch, see `hurry`
 
     @property
     def looks(self) -> bool:
@@ -224,6 +224,13 @@ def choose(self: LateChoice):
             del waiting[0]
     self.held = ()
     self.model.load_state_dict(now)
+
+
+@patch
+def hurry(self: LateChoice):
+    "From now on the best so far is known after each epoch: of those that wait it is chosen."
+    self.hurried = True
+    self.choose()
 
 
 @patch
