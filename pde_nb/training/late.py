@@ -232,7 +232,7 @@ def hurry(self: LateChoice):
     self.hurried = True
     self.choose()
 
-
+# %% ../../nbs/08_training/04_late.ipynb #lt00025b
 @patch
 def judge(self: LateChoice, one: Held, asked: set[int], rival: tuple | None) -> bool:
     "Go on with the look at an epoch, and remember it if it is the best; whether its case is closed."
