@@ -233,7 +233,7 @@ def plain_run(spec: RunSpec, data: Data) -> Run:
     "The run of a spec before its first step, of the plain method."
     return build(replace(spec, method=Method(1), model=deepcopy(spec.model)), data, bar=False)
 
-
+# %% ../../nbs/08_training/11_fast.ipynb #fst0014b
 def with_settings(spec: RunSpec, settings: dict) -> RunSpec:
     "A spec with other settings."
     return replace(spec, settings=replace(spec.settings, **settings))
