@@ -91,7 +91,8 @@ def grouped_data(args: argparse.Namespace, data: Data, out=None) -> Data:
 def fast_spec(args: argparse.Namespace, spec: RunSpec, data: Data, out: Path, say) -> Faster:
     "The run with what is fast on this machine, as `--fast` asks."
     last = out if args.seeds is None else out / "seed0"
-    return faster(spec, data, args.fast, asked_settings(args), None if args.restart else last, say)
+    begun = None if args.restart else last
+    return faster(spec, data, args.fast, asked_settings(args), begun, say, args.minutes)
 
 
 def check_method_has(args: argparse.Namespace):

@@ -41,7 +41,7 @@ class Clock:
         self.lap_began = self.used
         self.seen = run.seen
         self.planned = False
-        run.hurried = True
+        run.hurry()  # it may be ended at any time
         if run.best_weights is not None and self.left <= 0:
             run.stopped = TIME_UP
 

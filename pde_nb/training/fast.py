@@ -10,6 +10,7 @@ __all__ = ['OF_A_STEP', 'LEAST', 'SHARE', 'LONG', 'FASTS', 'subject_of', 'shapes
 # %% ../../nbs/08_training/11_fast.ipynb #fst00004
 import hashlib
 import json
+import os
 import time
 from collections.abc import Callable
 from copy import deepcopy
@@ -20,12 +21,13 @@ import torch
 from torch import nn
 
 from ..core.arguments import did_you_mean
-from ..core.files import LIBRARIES, surroundings
+from ..core.files import LIBRARIES, surroundings, writable_folder
 from ..core.launch import check_one_process
 from ..core.run_format import CONFIG
 from ..core.schema import read_checked
 from ..core.seals import read_sealed, write_sealed
 from ..methods.base import Method
+from ..networks.device import OUT_OF_MEMORY
 from ..sources.data import Data
 from ..sources.picture_cache import cache_folder
 from .folder import REMEDY
@@ -77,7 +79,7 @@ def finding_file(subject: dict) -> Path:
 def kept_finding(subject: dict) -> tuple[dict | None, str]:
     "What was found before; or None, and why it has to be found again ('' where it was never found)."
     path = finding_file(subject)
-    if not path.exists():
+    if not os.path.exists(path):  # also where nobody may look
         return None, ""
     try:
         found = read_sealed(path, "what a pilot found", "it is measured again")
@@ -90,14 +92,17 @@ def kept_finding(subject: dict) -> tuple[dict | None, str]:
     return found, ""
 
 
-def keep_finding(subject: dict, pilot: dict) -> dict:
-    "Keep what a pilot found; the finding."
+def keep_finding(subject: dict, pilot: dict) -> tuple[dict, str]:
+    "Keep what a pilot found; the finding, and why it could not be kept ('' where it was)."
     today = time.strftime("%Y-%m-%d")
     found = dict(subject=subject, pilot=pilot, measured=today, surroundings=surroundings())
     path = finding_file(subject)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_sealed(path, found)
-    return found
+    try:
+        writable_folder(path.parent)
+        write_sealed(path, found)
+    except ValueError as error:
+        return found, f"not kept for the next run: {error} PDE_CACHE names the place"
+    return found, ""
 
 # %% ../../nbs/08_training/11_fast.ipynb #fst00010
 LEAST = 1.05  # times faster, so that taking a lever is worth a word
@@ -162,6 +167,7 @@ def faster(
     given=(),  # names of settings that somebody gave: they stay as they are
     out=None,  # folder of the run: one that has begun goes on as it began
     say: Callable = ignore,  # told what takes a while, a line
+    minutes: float | None = None,  # that training may take
 ) -> Faster:
     """The run with the settings that are faster on this machine and give the same figures.
 
@@ -180,10 +186,12 @@ def faster(
     subject = dict(subject_of(spec), fixed=list(fixed))
     found, why = kept_finding(subject)
     if found is None or fast == "again":
-        pilot, unmeasured = pilot_of(plain_run(spec, data), fixed, examples, fast, say)
+        pilot, unmeasured = pilot_of(plain_run(spec, data), fixed, examples, fast, say, minutes)
         if pilot is None:
             return Faster(spec, unmeasured)
-        found = keep_finding(subject, pilot)
+        found, unkept = keep_finding(subject, pilot)
+        why = "; ".join(filter(None, (why, unkept)))
+    examples = fitting(examples, minutes, found["pilot"]["rows"][0]["one_both"])
     taken = taken_row(found["pilot"], examples)
     return Faster(with_settings(spec, taken["changes"]), taken_text(found, taken, why), found)
 
@@ -192,10 +200,17 @@ ROUNDS = 3
 MOST = 64  # validation rows of a look
 
 
-def pilot_of(run: Run, fixed, examples: int, fast: str, say: Callable) -> tuple[dict | None, str]:
+def fitting(examples: int, minutes: float | None, one: float) -> int:
+    "How many of the examples of a run fit into its minutes, where one takes so many seconds; at least one."
+    return examples if minutes is None else min(examples, max(1, int(60 * minutes / max(1e-12, one))))
+
+
+def pilot_of(run: Run, fixed, examples: int, fast: str, say: Callable, minutes) -> tuple[dict | None, str]:
     "What a pilot finds; or None, and why there was none."
     try:
-        seconds = examples * seconds_of_one(run)
+        one = seconds_of_one(run)
+        examples = fitting(examples, minutes, one)
+        seconds = examples * one
         levers = levers_of(run, fixed, costly=seconds >= LONG)
         steps = steps_of_a_round(run)
         cost = pilot_examples(run, len(levers), ROUNDS, steps, MOST)
@@ -210,13 +225,15 @@ def pilot_of(run: Run, fixed, examples: int, fast: str, say: Callable) -> tuple[
         return run_pilot(run, levers, ROUNDS, steps, MOST), ""
     except NotFinite as error:
         return None, f"fast: nothing was measured ({error})"
+    except OUT_OF_MEMORY:
+        return None, "fast: nothing was measured (the device has no memory for several networks at a time)"
 
 
 def plain_run(spec: RunSpec, data: Data) -> Run:
     "The run of a spec before its first step, of the plain method."
     return build(replace(spec, method=Method(1), model=deepcopy(spec.model)), data, bar=False)
 
-
+# %% ../../nbs/08_training/11_fast.ipynb #fst0014b
 def with_settings(spec: RunSpec, settings: dict) -> RunSpec:
     "A spec with other settings."
     return replace(spec, settings=replace(spec.settings, **settings))
@@ -234,6 +251,8 @@ def taken_text(found: dict, taken: dict, why: str) -> str:
     when = f"measured on this machine on {found['measured']}{again}"
     listed = [r["name"] for r in found["pilot"]["rows"][1:] if not r["same"] and r["both"]["low"] > LEAST]
     left = f"; faster and not the same, so not taken: {', '.join(listed)}" if listed else ""
+    for name, fault in found["pilot"]["faults"].items():
+        left += f"; {name} cannot be had ({fault})"
     if not taken["changes"]:
         return f"fast: nothing is faster and the same, {when}{left}"
     ratio = f"{taken['both']['middle']:.2f} times as fast, with the same figures in a pilot"

@@ -96,7 +96,7 @@ def robust_fit(
     keep = dict(out=out, restart=restart, checkpoint_every=checkpoint_every, bar=bar, opened=opened)
     keep |= dict(minutes=minutes, resume=resume, on_epoch=on_epoch)
     if fast is not None:
-        quicker = faster(spec, data, fast, changes, kept)
+        quicker = faster(spec, data, fast, changes, kept, minutes=minutes)
         spec, began = quicker.spec, both_told(quicker.note, began)
     return fit_spec(spec, data, **keep, began=began, first=first, first_in=first_in)
 

@@ -84,10 +84,11 @@ def row(self: Followed, entry: dict, before: EpochRow | None) -> EpochRow:
     shown = entry["seen"] - (before["seen"] if before else 0)
     figures["steps"] = (before["steps"] if before else 0) + step_count(shown, self.batch_size)
     figures["best"] = int(entry["best"])
-    if entry["best"] or before is None:
-        figures["best_val_worst_group"] = entry["val_worst_group_at_most"]
-    else:
-        figures["best_val_worst_group"] = before["best_val_worst_group"]
+    best = before and before.get("best_val_worst_group")
+    if entry["best"]:
+        best = entry["val_worst_group_at_most"]
+    if best is not None:  # else it was not known then
+        figures["best_val_worst_group"] = best
     if entry["val_worst_group"] is not None:
         for key, correct, n in zip(group_keys(self.groups), entry["correct"], entry["counted"]):
             if n:
@@ -305,6 +306,7 @@ class Following:
         "Tell of the rows that there are; why the run is over, if it is."
         if not self.listeners:
             return run.stopped
+        run.hurry()  # a row says which epoch is the best so far
         self.of = Followed.of_run(run, self.config, self.folder)
         self.notebook = Notebook(self.folder)
         if self.notebook.read(SETTLED):

@@ -165,7 +165,7 @@ class LateChoice:
     "The part of a `Run` that chooses the best of several epochs at once."
 
     held: tuple[Held, ...] = ()  # the epochs that wait
-    hurried = False  # whether it may be ended at any time, and has to have its best then
+    hurried = False  # whether somebody has to know the best so far after each epoch, see `hurry`
 
     @property
     def looks(self) -> bool:
@@ -227,6 +227,13 @@ def choose(self: LateChoice):
 
 
 @patch
+def hurry(self: LateChoice):
+    "From now on the best so far is known after each epoch: of those that wait it is chosen."
+    self.hurried = True
+    self.choose()
+
+# %% ../../nbs/08_training/04_late.ipynb #lt00025b
+@patch
 def judge(self: LateChoice, one: Held, asked: set[int], rival: tuple | None) -> bool:
     "Go on with the look at an epoch, and remember it if it is the best; whether its case is closed."
     self.model.load_state_dict(one.weights)
@@ -243,6 +250,8 @@ def judge(self: LateChoice, one: Held, asked: set[int], rival: tuple | None) -> 
         return lost
     if best_epoch in asked:  # it never was the best of its time
         self.curve[best_epoch]["best"] = False
+    for later in self.curve[one.epoch + 1 :]:  # nor were these
+        later["best"] = False
     entry["best"] = True
     self.remember(found.score)
     return True

@@ -105,6 +105,9 @@ class Trial:
             self.take(*round)
         except NotFinite as error:
             self.fault = str(error)
+        except Exception as error:  # of a network that takes no such lever: the round went well without it
+            said = str(error).strip().splitlines() or [""]
+            self.fault = f"{type(error).__name__}: {said[0]}"
         asked = self.lever.changes
         if (asked.get("compile") or asked.get("graph")) and self.run.forward.how == "plain":
             self.fault = self.run.notes[-1]
