@@ -15,6 +15,7 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from .prediction import READ_ALONE
 from .usual_loop import UsualTimes
 from ..core.files import surroundings
 from ..core.seals import read_measurement, write_sealed
@@ -122,7 +123,8 @@ def step_figures(result: dict) -> list[Figure]:
 
 def prediction_figures(result: dict) -> list[Figure]:
     "Shares of the rate of the bare network."
-    return [Figure(row["what"], row["processor_share"], 1.0) for row in result["rows"]]
+    rows = [row for row in result["rows"] if row["what"] != READ_ALONE]  # no network runs in that
+    return [Figure(row["what"], row["processor_share"], 1.0) for row in rows]
 
 
 def comparison_figures(result: dict) -> list[Figure]:
