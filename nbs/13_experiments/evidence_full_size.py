@@ -1,0 +1,163 @@
+"""Results, tables and the picture of the page on Waterbirds with 224 pixels; see evidence.py.
+
+The records are those of tools/full_size.py, one for each method; beside them stand the paper's printed
+figures and our own records with 128 pixels.
+"""
+
+from dataclasses import dataclass, replace
+
+from evidence import FOLDER, passes_text, read_task
+from evidence_pictures import BACK
+from evidence_text import joined, number_text
+
+from pde_nb.analysis.trials import Result, Trial, over_seeds, read_results, seed_figures
+from pde_nb.core.paper import PAPER
+from pde_nb.core.style import COLOURS, SMALL, new_figure
+from pde_nb.core.tables import DASH, Table, fixed, spread_text
+
+FULL_SIZE = FOLDER.parent / "full_size"
+METHODS = {  # name of the record → how the page calls it
+    "erm": "ERM",
+    "subsample": "Subsample",
+    "group_dro": "GroupDRO",
+    "dfr": "DFR-Val",
+    "pde_paper": "PDE, the paper's schedule",
+    "pde": "PDE",
+    "draws_3": "PDE, 3 draws",
+}
+PRINTED = {  # name of the record → row of tab:baselines
+    "erm": "ERM",
+    "subsample": "Subsample",
+    "group_dro": "GroupDRO",
+    "dfr": "DFR (Val)",
+    "pde_paper": "PDE",
+}
+SEEDS = 3  # that are asked for
+PARTS = (1 / 3, 2 / 3, 1.0)  # of a run, at which the best so far is looked at
+SETTLED = 1.0  # points that the last third may still have gained
+
+
+@dataclass(frozen=True)
+class Found:
+    "The records that are there."
+
+    results: dict[str, Result]  # by the name of the record
+    smaller: dict[str, Result]  # the same methods with 128 pixels
+
+    def __getitem__(self, name: str) -> Result:
+        return self.results[name]
+
+
+def read_full_size() -> Found:
+    "The records of all methods that were run, and those with smaller pictures."
+    read = read_results(FULL_SIZE, METHODS)
+    results = {name: replace(result, title=METHODS[name]) for name, result in read.items()}
+    return Found(results, read_task("waterbirds").results)
+
+
+# Sentences
+
+
+def runs_sentence(found: Found) -> str:
+    "Which methods ran with how many seeds, and what is not run."
+    by_number: dict[int, list[str]] = {}
+    for result in found.results.values():
+        by_number.setdefault(len(result.trials), []).append(result.title)
+    parts = []
+    for n, titles in sorted(by_number.items(), reverse=True):
+        seeds = "one seed" if n == 1 else f"{number_text(n)} seeds"
+        parts.append(f"{joined(titles)} with {seeds}")
+    text = f"**Runs so far:** {'; '.join(parts)}."
+    missing = [title for name, title in METHODS.items() if name not in found.results]
+    if missing:
+        text += f" Not run: {joined(missing)}."
+    if min(by_number) < SEEDS or missing:
+        text += f" {number_text(SEEDS).capitalize()} seeds of each are planned; `tools/full_size.py` goes on."
+    if min(by_number) == 1:
+        text += " With one seed, differences of a few points say nothing."
+    return text
+
+
+# Tables
+
+
+def seeds_text(result: Result) -> str:
+    "The worst group on test of each seed, in percent."
+    return ", ".join(fixed(100 * row.worst_group) for row in seed_figures(result))
+
+
+def beside_paper(found: Found) -> Table:
+    "Ours and the paper's figures, in percent."
+    printed = PAPER["tab:baselines"]["waterbirds"]
+    rows = []
+    for name, result in found.results.items():
+        ours = over_seeds(result, "worst_group"), over_seeds(result, "adjusted_average")
+        paper = printed.get(PRINTED.get(name, ""), {})
+        theirs = [fixed(100 * paper[key]) if paper else DASH for key in ("worst_group", "adjusted_average")]
+        cells = spread_text(ours[0]), theirs[0], spread_text(ours[1]), theirs[1]
+        rows.append((result.title, seeds_text(result), *cells))
+    head = ("method", "each seed", "worst group", "the paper's", "adjusted average", "the paper's")
+    return Table(head, tuple(rows), "llrrrr")
+
+
+def beside_smaller(found: Found) -> Table:
+    "The worst group with 224 and with 128 pixels, in percent."
+    rows = []
+    for name, result in found.results.items():
+        if name in found.smaller:
+            small = found.smaller[name]
+            pair = over_seeds(result, "worst_group"), over_seeds(small, "worst_group")
+            gain = 100 * (pair[0].mean - pair[1].mean)
+            means = over_seeds(result, "average"), over_seeds(small, "average")
+            averages = [fixed(100 * mean.mean) for mean in means]
+            rows.append((result.title, *map(spread_text, pair), f"{gain:+.1f}", *averages))
+    head = ("method", "224 px", "128 px", "points", "average, 224 px", "average, 128 px")
+    return Table(head, tuple(rows), "lrrrrr")
+
+
+def best_at(trial: Trial, share: float) -> float:
+    "The best worst group on validation up to a share of the run's passes, in [0, 1]."
+    end = share * trial.passes + 1e-9
+    exact = [e for e in trial.curve if e["val_worst_group"] is not None and e["passes"] <= end]
+    return max((entry["val_worst_group"] for entry in exact), default=float("nan"))
+
+
+def settled_table(found: Found) -> Table:
+    "The best so far on validation after each third of a run, mean over seeds, in percent."
+    rows = []
+    for result in found.results.values():
+        if len(result.trials[0].curve) < len(PARTS):
+            continue  # judged once, after its regression
+        values = [100 * sum(best_at(t, p) for t in result.trials) / len(result.trials) for p in PARTS]
+        gain = values[-1] - values[-2]
+        verdict = "settled" if gain <= SETTLED else "still gaining"
+        rows.append((result.title, passes_text(result), *map(fixed, values), f"{gain:+.1f}", verdict))
+    head = ("method", "best after, passes", "a third", "two thirds", "the end", "last third", "")
+    return Table(head, tuple(rows), "lrrrrrl")
+
+
+# Picture
+
+
+def fig_courses(found: Found):
+    "The worst group on validation over the run, each seed; the best so far as a line."
+    shown = [r for r in found.results.values() if len(r.trials[0].curve) >= len(PARTS)]
+    fig, axes = new_figure(len(shown), 2.6, 9.2 / max(len(shown), 1))
+    for ax, result in zip(axes, shown):
+        for trial in result.trials:
+            draw_trial(ax, trial)
+        ax.set(ylim=(0, 100), xlim=(0, None), xlabel="passes")
+        ax.set_title(result.title.replace(", ", ",\n"), fontsize=SMALL)
+    axes[0].set_ylabel("worst group, validation, %")
+    return fig
+
+
+def draw_trial(ax, trial: Trial):
+    "Every epoch that was evaluated in full, and the best so far."
+    exact = [entry for entry in trial.curve if entry["val_worst_group"] is not None]
+    passes = [entry["passes"] for entry in exact]
+    values = [100 * entry["val_worst_group"] for entry in exact]
+    ax.plot(passes, values, "o", ms=2.5, color=BACK, mec=COLOURS["average"], mew=0.5)
+    best = [max(values[: i + 1]) for i in range(len(values))]
+    ends = [*passes, trial.passes], [*best, best[-1]]
+    ax.step(*ends, where="post", color=COLOURS["subject"], lw=1.2)
