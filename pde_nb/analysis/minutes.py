@@ -165,7 +165,7 @@ def plan_minutes(
     minutes = number("minutes", minutes, 0, above=True)
     path = Path(out) / PLAN
     if path.exists():
-        return former_plan(path, minutes, say)
+        return former_plan(path, minutes, len(methods) * runs, say)
     model = common.get("model")
     if isinstance(model, nn.Module):
         raise ValueError("minutes: the model is an object; give passes, or the name of a model.")
@@ -175,11 +175,11 @@ def plan_minutes(
     between = any(has_first(Contender(method)) for method in methods)
     say(plan_text(passes, seconds, len(methods) * runs, minutes, speed, between))
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_sealed(path, dict(minutes=minutes, passes=passes, **asdict(speed)))
+    write_sealed(path, dict(minutes=minutes, passes=passes, runs=len(methods) * runs, **asdict(speed)))
     return passes
 
 # %% ../../nbs/09_analysis/21_minutes.ipynb #mi000016
-def former_plan(path: Path, minutes: float, say) -> int:
+def former_plan(path: Path, minutes: float, runs: int, say) -> int:
     "The passes that were planned before. Raises `ValueError` for other minutes, and for a damaged file."
     plan = read_sealed(path, "the plan of a comparison", "name another folder, or give a budget of passes")
     if plan["minutes"] != minutes:
@@ -188,7 +188,10 @@ def former_plan(path: Path, minutes: float, say) -> int:
             f"minutes, with {plan['passes']} passes each. Give {plan['minutes']:g} minutes to go on with "
             "them, or name another folder."
         )
-    say(f"{plan['passes']} passes for each run, as planned before")
+    more = ""
+    if runs > plan.get("runs", runs):
+        more = f" for {plan['runs']} runs; the {runs} of now may take longer than {minutes:g} minutes"
+    say(f"{plan['passes']} passes for each run, as planned before{more}")
     return plan["passes"]
 
 
