@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['Contender', 'contend', 'check_unseen', 'RunFailed', 'contender_spec', 'run_folder', 'record_of', 'trial_run',
            'Sharing', 'shared_stages', 'has_first', 'check_earlier', 'tried_names', 'attempt', 'result_of', 'preferred',
-           'learning_rates', 'combinations', 'within_budget', 'Comparison', 'Asked', 'found_beside', 'compare',
-           'check_before', 'network_named', 'chosen_methods']
+           'learning_rates', 'combinations', 'within_budget', 'Comparison', 'Asked', 'found_beside', 'no_method',
+           'compare', 'check_before', 'network_named', 'chosen_methods']
 
 # %% ../../nbs/09_analysis/11_comparison.ipynb #4148e97f
 from contextlib import suppress
@@ -423,6 +423,12 @@ class Together:
         left = [name for name in self.contenders if chosen[name] is not None]
         self.train([(name, chosen[name], seed) for seed in others for name in left])
 
+# %% ../../nbs/09_analysis/11_comparison.ipynb #nometh01
+def no_method(refused: dict[str, str]) -> str:
+    "The message where no method could run, with the reason of each."
+    reasons = (f"{name}: {why.rstrip('.')}" for name, why in refused.items())
+    return f"no method could run: {'; '.join(reasons)}."
+
 # %% ../../nbs/09_analysis/11_comparison.ipynb #cptog002
 def contenders_of(asked: Asked, methods: dict) -> dict[str, Contender]:
     "The methods that can run within the budget; why others cannot is said when each is run."
@@ -444,8 +450,7 @@ def refusals(errors: dict[str, ValueError], methods: dict) -> dict[str, str]:
     "Why each method that did not run did not. Raises `ValueError` where none ran."
     refused = {name: str(error) for name, error in errors.items()}
     if len(errors) == len(methods):
-        why = "; ".join(f"{name}: {text}" for name, text in refused.items())
-        raise ValueError(f"no method could run: {why}") from (list(errors.values()) or [None])[-1]
+        raise ValueError(no_method(refused)) from (list(errors.values()) or [None])[-1]
     return refused
 
 # %% ../../nbs/09_analysis/11_comparison.ipynb #999fbaa3

@@ -20,6 +20,7 @@ from pde_nb.analysis.comparison import (
     combinations,
     contender_spec,
     network_named,
+    no_method,
     within_budget,
 )
 from pde_nb.analysis.sensitivity import (
@@ -327,7 +328,7 @@ def sensitivity(
             say(visible(f"{name}: not run: {why}"))
         able = [name for name in methods if name not in refused]
         if not able:
-            raise ValueError("no method could run: " + "; ".join(f"{k}: {v}" for k, v in refused.items()))
+            raise ValueError(no_method(refused))
         points = points_of(able, grid, passes, seeds)
         factors = (several(len(able), "method"), several(len(grid), "setting"), several(len(seeds), "seed"))
         say(f"{len(points)} runs: {' × '.join(factors)}")

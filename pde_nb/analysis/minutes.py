@@ -160,12 +160,13 @@ def plan_minutes(
 ) -> int:
     """The passes of every run of a comparison that shall fit into some minutes; those planned there before.
 
-    Raises `ValueError` for a time that is too short, and for a folder whose plan was for other minutes.
+    Raises `ValueError` for a time that is too short, and for a folder whose runs were planned otherwise.
     """
     minutes = number("minutes", minutes, 0, above=True)
     path = Path(out) / PLAN
     if path.exists():
         return former_plan(path, minutes, len(methods) * runs, say)
+    check_unplanned(path.parent, minutes)
     model = common.get("model")
     if isinstance(model, nn.Module):
         raise ValueError("minutes: the model is an object; give passes, or the name of a model.")
@@ -193,6 +194,15 @@ def former_plan(path: Path, minutes: float, runs: int, say) -> int:
         more = f" for {plan['runs']} runs; the {runs} of now may take longer than {minutes:g} minutes"
     say(f"{plan['passes']} passes for each run, as planned before{more}")
     return plan["passes"]
+
+
+def check_unplanned(folder: Path, minutes: float):
+    "Raises `ValueError` for a folder that has runs and no plan: they had a budget of passes."
+    if any(folder.glob("*/*/config.json")):
+        raise ValueError(
+            f"minutes={minutes:g}: the runs in {str(folder)!r} were made with a budget of passes, and not "
+            "for some minutes. Give their budget to go on with them, or name another folder."
+        )
 
 
 def plan_text(passes: int, seconds: float, runs: int, minutes: float, speed: Speed, between: bool) -> str:

@@ -39,6 +39,7 @@ from pde_nb.analysis.comparison import (
     found_beside,
     learning_rates,
     network_named,
+    no_method,
     result_of,
     run_folder,
     shared_stages,
@@ -275,8 +276,7 @@ class Able:
     def check(self):
         "Raises `ValueError` where no method is left."
         if not self.contenders.keys() - self.refused.keys():
-            why = "; ".join(f"{name}: {text}" for name, text in self.refused.items())
-            raise ValueError(f"no method could run: {why}")
+            raise ValueError(no_method(self.refused))
 
 
 def able_methods(asked: Asked, methods: dict, folder: Path, say) -> Able:
