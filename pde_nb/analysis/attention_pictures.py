@@ -25,12 +25,12 @@ from .mistakes import eight_bit, image_address
 from ..core.arguments import whole_number
 from ..core.style import SMALL
 from ..core.tables import escape_plot
+from ..inputs.batches import PixelSource, check_device
+from ..inputs.decoding import decode
 from ..networks.models import make_model
-from ..sources.batches import PixelSource, check_device
+from ..runs.fit import Fit
 from ..sources.data import Data
-from ..sources.decoding import decode
 from ..sources.examples import Pictures
-from ..training.fit import Fit
 from ..training.folder import load_finished, read_config
 from ..training.selection import in_group
 

@@ -329,9 +329,9 @@ def small_inputs(
     size: int = 16,  # of pictures, in pixels
 ) -> Float[np.ndarray, "m d"]:
     "Cheap inputs for a probe."
+    from pde_nb.inputs.inputs import make_source, stored_picture
+    from pde_nb.inputs.picture_cache import decode_all
     from pde_nb.networks.views import pooled
-    from pde_nb.sources.inputs import make_source, stored_picture
-    from pde_nb.sources.picture_cache import decode_all
 
     inputs = data.inputs
     if inputs.kind in ("table", "features"):
@@ -368,9 +368,9 @@ def network_inputs(
     **inputs,  # of `make_source`: size, cache, …
 ) -> Float[np.ndarray, "m d"]:
     "What the network computes before its last layer, standardised."
+    from pde_nb.inputs.inputs import make_source
     from pde_nb.networks.models import fetch_weights, input_settings, make_model
     from pde_nb.networks.views import head_inputs
-    from pde_nb.sources.inputs import make_source
 
     fetch_weights(model, data.inputs.kind, weights)  # before pictures are decoded
     settings = {**input_settings(model, data.inputs.kind), **inputs}

@@ -18,8 +18,8 @@ from ..algorithm.groups import Groups, Overlap, balanced_counts, group_names
 from .association import Association, agreeing, association, cross_table
 from .probes import Estimate, ShortcutTest, growth_ratio, shortcut_test, spurious_first
 from ..core.statistics import detectable_difference
+from ..phase.phase import lateness
 from ..sources.data import Data
-from ..theory.phase import lateness
 
 # %% ../../nbs/09_analysis/03_verdict.ipynb #95aeb06e
 FAILING = 0.05  # worst group of plain training this far below that of balanced training

@@ -15,13 +15,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from ..analysis.comparison import Comparison, compare, learning_rates
 from .fake_data import fake_groups
+from ..comparison.comparison import Comparison, compare, learning_rates
 from ..core.files import surroundings
 from ..core.tables import Table
+from ..runs.presets import DEFAULTS
+from ..runs.record import RunRecord
 from ..sources.data import Data, from_arrays
-from ..training.presets import DEFAULTS
-from ..training.record import RunRecord
 
 # %% ../../nbs/11_benchmarks/13_comparison.ipynb #bc000006
 def fake_features(

@@ -16,8 +16,8 @@ from torch.nn.functional import cross_entropy
 from .fake_data import sample_rows
 from .steps import in_turn
 from .usual_loop import Items, seconds_of, wait_for_device
+from ..inputs.batches import batches
 from ..networks.models import make_model
-from ..sources.batches import batches
 from ..sources.data import Data
 from ..training.run import Run
 from ..training.settings import keep_memory
@@ -156,7 +156,7 @@ import numpy as np
 
 from ..core.files import surroundings
 from ..core.tables import Table
-from ..training.pilot import Lever, levers_of, run_pilot
+from ..speed.pilot import Lever, levers_of, run_pilot
 
 # %% ../../nbs/11_benchmarks/04_levers.ipynb #lv000003
 @contextmanager

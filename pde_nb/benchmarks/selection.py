@@ -18,10 +18,10 @@ from .steps import PROCESSOR
 from .whole_runs import cut_spec, fresh_run, network_name
 from ..core.files import surroundings
 from ..core.tables import Table
+from ..runs.spec import RunSpec
 from ..sources.data import Data
 from ..training.loop import train
 from ..training.run import Run
-from ..training.spec import RunSpec
 
 # %% ../../nbs/11_benchmarks/14_selection.ipynb #sb000006
 WAYS = "full", "pruned", "least"  # of `Settings.evaluate`

@@ -14,13 +14,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from ..analysis.comparison import Sharing, compare, learning_rates
 from .comparison import fake_features, quiet, shape_of, what_came_of
+from ..comparison.comparison import Sharing, compare, learning_rates
 from ..core.files import surroundings
 from ..core.tables import Table
+from ..runs.presets import DEFAULTS
+from ..runs.record import RunRecord
 from ..sources.data import Data
-from ..training.presets import DEFAULTS
-from ..training.record import RunRecord
 
 # %% ../../nbs/11_benchmarks/14_stages.ipynb #bst00007
 METHODS = "erm", "dfr", "dfr_tr", "jtt", "eiil"

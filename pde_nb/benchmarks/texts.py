@@ -19,13 +19,13 @@ from .usual_loop import Items, UsualTimes, usual_times, usual_work
 from .whole_runs import cut_spec, device_name, duration, fresh_run, input_size, network_name
 from ..core.files import surroundings
 from ..core.tables import Table
+from ..inputs.inputs import load_tokenizer
 from ..prediction.checked import PackedEvaluation
+from ..runs.spec import RunSpec
 from ..sources.data import Data
-from ..sources.inputs import load_tokenizer
 from ..training.loop import train
 from ..training.run import Run
 from ..training.selection import Evaluation
-from ..training.spec import RunSpec
 
 # %% ../../nbs/11_benchmarks/14_texts.ipynb #tx000006
 NAMES = "usual", "packed"  # ways of evaluating

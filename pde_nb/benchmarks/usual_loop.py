@@ -15,7 +15,7 @@ from PIL import Image
 from torch import nn
 from torch.utils.data import Dataset
 
-from ..sources.batches import IMAGENET
+from ..inputs.batches import IMAGENET
 from ..sources.data import Data
 
 # %% ../../nbs/11_benchmarks/03_usual_loop.ipynb #442c9c6c

@@ -17,9 +17,9 @@ import torch
 from torch import nn
 
 from .usual_loop import wait_for_device
+from ..runs.spec import build, decide
 from ..training.loop import train
 from ..training.run import Run
-from ..training.spec import build, decide
 
 # %% ../../nbs/11_benchmarks/05_whole_runs.ipynb #0019cd4c
 class Stopwatch:
@@ -114,9 +114,9 @@ def watch_some(run: Run, clock: Stopwatch, every: int) -> Run:
 from dataclasses import asdict, replace
 
 from .usual_loop import BEST_AFTER, epochs_until
+from ..runs.presets import PRESETS
+from ..runs.spec import RunSpec
 from ..sources.data import Data
-from ..training.presets import PRESETS
-from ..training.spec import RunSpec
 
 # %% ../../nbs/11_benchmarks/05_whole_runs.ipynb #9b9263ab
 SPEED = ("bf16", "channels_last", "compile", "graph", "evaluate")  # settings that change no result
@@ -161,8 +161,8 @@ from .fake_data import sample_rows
 from .levers import ceiling_rate, floor_rate
 from .usual_loop import Items, seconds_of, usual_times, usual_work
 from ..core.files import surroundings
-from ..sources.inputs import load_tokenizer
-from ..training.record import count_split
+from ..inputs.inputs import load_tokenizer
+from ..runs.record import count_split
 
 # %% ../../nbs/11_benchmarks/05_whole_runs.ipynb #7a5cc4b0
 def bench_training(

@@ -15,7 +15,7 @@ from .shell import guarded
 from ..console.paper_commands import bench_parser
 from ..console.parser import Exit
 from ..core.files import writable_folder
-from ..core.seals import write_sealed
+from ..records.seals import write_sealed
 from ..sources.data import Data
 
 # %% ../../nbs/12_cli/11_bench.ipynb #5b23d0fa
@@ -171,7 +171,7 @@ def speed_settings(args: argparse.Namespace) -> dict:
     "The device, and the settings that depend on it. Raises `ValueError` for a device that is not there."
     import torch
 
-    from pde_nb.sources.batches import check_device
+    from pde_nb.inputs.batches import check_device
 
     device = check_device(args.device or ("cuda" if torch.cuda.is_available() else "cpu"))
     if args.levers:  # each of the others is measured beside none

@@ -11,27 +11,27 @@ import sys
 from dataclasses import fields
 from pathlib import Path
 
-from ..analysis.comparison import Comparison, chosen_methods, combinations, compare, learning_rates
-from ..analysis.grid import Grid, sensitivity, usual_grid
-from ..analysis.minutes import plan_minutes
-from ..analysis.search import Range, Search, usual_ranges
-from ..analysis.store import store_address, without_password
-from ..analysis.sweep import compare_shared
-from ..analysis.trials import settings_name
 from .opening import open_asked, say_columns
 from .shell import Exit, guarded
 from .train import failures_said
+from ..comparison.comparison import Comparison, chosen_methods, combinations, compare, learning_rates
+from ..comparison.grid import Grid, sensitivity, usual_grid
+from ..comparison.minutes import plan_minutes
+from ..comparison.search import Range, Search, usual_ranges
+from ..comparison.store import store_address, without_password
+from ..comparison.sweep import compare_shared
+from ..comparison.trials import settings_name
 from ..console.commands import compare_parser
 from ..console.options import asked_inputs, asked_settings, asked_weights
 from ..console.screen import command_line, say_next, show_markdown
 from ..console.settings import parse_value
 from ..core.arguments import number, visible, whole_number
+from ..pages.markdown import markdown_page
 from ..report.comparison_page import comparison_page, write_comparison
-from ..report.markdown import markdown_page
 from ..report.sensitivity_page import write_sensitivity
+from ..runs.logs import asked_logs
+from ..runs.presets import DEFAULTS
 from ..sources.data import Data
-from ..training.logs import asked_logs
-from ..training.presets import DEFAULTS
 from ..training.settings import Settings
 
 # %% ../../nbs/12_cli/08_compare.ipynb #5b9cff8a

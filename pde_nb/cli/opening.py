@@ -16,16 +16,16 @@ from pathlib import Path
 import numpy as np
 
 from ..core.arguments import did_you_mean
+from ..published.published import READERS, relabel, with_class_terms
+from ..runs.grouped import as_kept
 from ..sources.columnar import from_parquet, is_stored_table
 from ..sources.columns import KINDS
 from ..sources.data import Data, from_arrays
 from ..sources.known import only_known
-from ..sources.published import READERS, relabel, with_class_terms
 from ..sources.shards import from_shards
 from ..sources.stored import LARGE, open_npy
 from ..sources.tables import from_folder, from_table
 from ..training.folder import read_config
-from ..training.grouped import as_kept
 
 # %% ../../nbs/12_cli/02_opening.ipynb #a16032dc
 OPENED = (  # options that say what the data is
@@ -286,7 +286,7 @@ def open_again(
     if not opened:
         raise ValueError(
             f"the run in {str(run)!r} was started from Python, and does not know where its data is; "
-            "open the data there and use pde_nb.training.fit.evaluate_run(folder, data)."
+            "open the data there and use pde_nb.runs.fit.evaluate_run(folder, data)."
         )
     moved = {}
     if root:

@@ -12,9 +12,19 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from ..analysis.trials import settings_name
-from ..benchmarks.reproduction import LABELS
-from pde_nb.benchmarks.reproduction_runs import (
+from .opening import open_asked
+from .shell import SCREEN, guarded, write_json_to, write_text_to
+from ..comparison.trials import settings_name
+from ..console.options import asked_settings, asked_weights
+from ..console.paper_commands import reproduce_parser
+from ..console.screen import show
+from ..core.arguments import did_you_mean, lookup, whole_number
+from ..core.files import sweep, writable_folder, write_whole
+from ..published.published import PUBLISHED
+from ..records.seals import with_seal, write_sealed
+from ..report.attention_blocks import fig_demo
+from ..reproduction.reproduction import LABELS
+from pde_nb.reproduction.reproduction_runs import (
     check_label,
     counts_label,
     plain_record,
@@ -24,24 +34,14 @@ from pde_nb.benchmarks.reproduction_runs import (
     run_synthetic_label,
     settings_label,
 )
-from ..benchmarks.reproduction_setup import Setup
-from pde_nb.benchmarks.reproduction_tables import (
+from ..reproduction.reproduction_setup import Setup
+from pde_nb.reproduction.reproduction_tables import (
     label_figure,
     label_markdown,
     label_text,
     record_rows,
     records_table,
 )
-from .opening import open_asked
-from .shell import SCREEN, guarded, write_json_to, write_text_to
-from ..console.options import asked_settings, asked_weights
-from ..console.paper_commands import reproduce_parser
-from ..console.screen import show
-from ..core.arguments import did_you_mean, lookup, whole_number
-from ..core.files import sweep, writable_folder, write_whole
-from ..core.seals import with_seal, write_sealed
-from ..report.attention_blocks import fig_demo
-from ..sources.published import PUBLISHED
 from ..theory.experiment import SYNTHETIC_PRESETS, SyntheticPreset
 from ..theory.experiment_table import preset_with
 from ..training.folder import hold

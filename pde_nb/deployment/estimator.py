@@ -16,11 +16,11 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from ..algorithm.groups import make_groups, random_rank
 from ..core.arguments import did_you_mean, number
+from ..runs.fit import robust_fit
 from ..sources.blanks import blank_cells, column_with_blanks, known_values, value_codes
 from ..sources.columns import KINDS, WAYS, Doubt, RefusedColumn
 from ..sources.data import Data, from_arrays
 from ..sources.tables import from_table
-from ..training.fit import robust_fit
 
 # %% ../../nbs/08_deployment/21_estimator.ipynb #es000007
 def hold_back(

@@ -26,7 +26,6 @@ from torch import nn
 
 from ..core.arguments import lookup
 from ..core.files import writable_folder, write_whole
-from ..core.seals import file_digest, write_sealed
 from .description import description, file_notes
 from pde_nb.deployment.graph import (
     OUTPUTS,
@@ -38,10 +37,11 @@ from pde_nb.deployment.graph import (
     random_sample,
     sample_of,
 )
+from ..inputs.preparation import Preparation, write_preparation
 from ..prediction.predictor import Predictor
 from ..prediction.rows import new_rows
+from ..records.seals import file_digest, write_sealed
 from ..sources.examples import Arrays, Columns, Pictures, Texts
-from ..sources.preparation import Preparation, write_preparation
 
 # %% ../../nbs/08_deployment/33_export.ipynb #ex000007
 @dataclass(frozen=True)

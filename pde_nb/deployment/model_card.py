@@ -11,11 +11,11 @@ import re
 from ..algorithm.metrics import Figures, GroupFigures
 from ..core.files import surroundings, write_whole
 from ..core.tables import Table, escape_markdown, percent
+from ..inputs.preparation import Preparation, read_preparation
+from ..runs.fit import Fit
+from ..runs.record import RunRecord, judged_in, rung_text, shown_figures
 from ..sources.blanks import JUDGED
-from ..sources.preparation import Preparation, read_preparation
-from ..training.fit import Fit
 from ..training.folder import run_file
-from ..training.record import RunRecord, judged_in, rung_text, shown_figures
 
 # %% ../../nbs/08_deployment/34_model_card.ipynb #mc000007
 def model_card(

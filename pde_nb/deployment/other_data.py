@@ -16,13 +16,13 @@ from ..algorithm.metrics import Figures, GroupCounts, count_correct, figures, fi
 from ..core.arguments import did_you_mean
 from ..core.cells import says_missing
 from ..core.files import with_origin
-from ..core.seals import write_sealed
 from ..core.tables import Table
+from ..inputs.encoding import number_or_text
+from ..inputs.preparation import Preparation
 from ..prediction.predictor import Prediction, Predictor
 from ..prediction.rows import NewRows
+from ..records.seals import write_sealed
 from ..sources.blanks import has_no_value, known_groups, stands_for
-from ..sources.encoding import number_or_text
-from ..sources.preparation import Preparation
 
 # %% ../../nbs/08_deployment/22_other_data.ipynb #ju000007
 @dataclass(frozen=True, eq=False)

@@ -16,9 +16,9 @@ import torch
 
 from ..core.files import writable_folder
 from .graph import random_sample
+from ..inputs.preparation import read_preparation, write_preparation
 from ..networks.text import TextClassifier
 from ..prediction.predictor import Predictor
-from ..sources.preparation import read_preparation, write_preparation
 
 # %% ../../nbs/08_deployment/35_pretrained.ipynb #sp000006
 def save_pretrained(

@@ -49,8 +49,8 @@ class Checked:
 # %% ../../nbs/07_prediction/06_checked.ipynb #ck000016
 from contextlib import nullcontext
 
+from ..inputs.batches import Source
 from ..networks.packed import packed_or_why
-from ..sources.batches import Source
 
 TRIED = 8  # rows on which a packed model is tried
 

@@ -16,8 +16,9 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from ..core.arguments import did_you_mean
+from ..inputs.encoding import ColumnCode, mark_positions
+from ..inputs.preparation import Preparation
 from ..sources.columns import categories_alike, read_alike
-from ..sources.encoding import ColumnCode, mark_positions
 from pde_nb.sources.examples import (
     Arrays,
     Columns,
@@ -30,7 +31,6 @@ from pde_nb.sources.examples import (
     string_array,
     table_pieces,
 )
-from ..sources.preparation import Preparation
 
 # %% ../../nbs/07_prediction/02_rows.ipynb #nr000007
 @dataclass(frozen=True, eq=False)

@@ -19,12 +19,12 @@ from pathlib import Path
 from fastcore.basics import patch
 from filelock import FileLock, Timeout
 
-from ..core.seals import read_sealed, write_sealed
 from ..core.tables import disarm
+from ..inputs.batches import settings_digest
 from ..networks.weights import first_few
 from .predictor import Prediction, Predictor, probability_names
 from .rows import pictures_in
-from ..sources.batches import settings_digest
+from ..records.seals import read_sealed, write_sealed
 
 # %% ../../nbs/07_prediction/04_stream.ipynb #st000007
 @dataclass(frozen=True)

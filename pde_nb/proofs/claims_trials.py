@@ -16,8 +16,8 @@ import numpy as np
 from jaxtyping import Float
 from threadpoolctl import threadpool_limits
 
-from ..core.seals import write_sealed
 from ..core.statistics import wilson_interval
+from ..records.seals import write_sealed
 from ..theory.data_model import DataModel, Sample, draw_sample
 from ..theory.dynamics import feature_output
 from ..theory.learning_times import LearningTime, learning_time, train_until_learned

@@ -14,20 +14,20 @@ import numpy as np
 from matplotlib.ticker import LogLocator
 
 from ..algorithm.metrics import worst_interval
-from ..analysis.comparison import Comparison, run_folder
-from ..analysis.paired import against_best, best_method, ranking, standings
-from ..analysis.stages import MethodCost, costs
-from ..analysis.trials import Result, accuracy_by_group, over_seeds, seed_figures, settings_name
+from ..comparison.comparison import Comparison, run_folder
+from ..comparison.paired import against_best, best_method, ranking, standings
+from ..comparison.stages import MethodCost, costs
+from ..comparison.trials import Result, accuracy_by_group, over_seeds, seed_figures, settings_name
 from ..core.files import write_whole
 from ..core.statistics import Summary
 from ..core.style import COLOURS, SMALL, new_figure
 from ..core.tables import DASH, Table, escape_plot, fixed, interval_text, percent, spread_text
 from ..methods.base import Method
 from ..methods.registry import method_title
-from .blocks import Figure, Headline, Listing, Markup, Part, Section, Share, Text, Tile, tag
-from .charts import colour, marker, scale, ticks
-from .html import html_page
-from .markdown import markdown_page
+from ..pages.blocks import Figure, Headline, Listing, Markup, Part, Section, Share, Text, Tile, tag
+from ..pages.charts import colour, marker, scale, ticks
+from ..pages.html import html_page
+from ..pages.markdown import markdown_page
 from .runs import RUN_PAGE, link_to
 from ..sources.blanks import JUDGED
 

@@ -14,13 +14,13 @@ from ..algorithm.groups import group_names
 from ..analysis.mistakes import shown_picture, shown_text
 from ..core.tables import DASH, Table, fixed, percent
 from ..methods.registry import find_method, method_names
-from .blocks import Card, Cards, Count, Listing, Section, Text
+from ..pages.blocks import Card, Cards, Count, Listing, Section, Text
 from .runs import ROWS
+from ..runs.grouped import GROUPS
+from ..runs.record import RunRecord, judged_in, rung_text
 from ..sources.blanks import KeptGuess
 from ..sources.columnar import table_cells
 from ..sources.data import SPLITS
-from ..training.grouped import GROUPS
-from ..training.record import RunRecord, judged_in, rung_text
 
 # %% ../../nbs/10_report/08_origin_section.ipynb #og000003
 def origin_section(

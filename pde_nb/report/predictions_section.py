@@ -17,8 +17,8 @@ from pde_nb.analysis.predictions import (
     rate_differences,
 )
 from ..core.tables import DASH, Table, percent
-from .blocks import Count, Figure, Listing, Mark, Section, Share, Text
-from .charts import Series, line_chart
+from ..pages.blocks import Count, Figure, Listing, Mark, Section, Share, Text
+from ..pages.charts import Series, line_chart
 from .runs import ROWS
 
 # %% ../../nbs/10_report/08_predictions_section.ipynb #ps000007

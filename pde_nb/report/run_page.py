@@ -17,7 +17,7 @@ from ..analysis.predictions import PredictionFigures
 from ..core.statistics import detectable_difference
 from ..core.tables import Table, percent
 from ..methods.registry import method_title
-from pde_nb.report.blocks import (
+from pde_nb.pages.blocks import (
     Card,
     Cards,
     Code,
@@ -38,8 +38,8 @@ from .origin_section import origin_section
 from .predictions_section import predictions_section
 from .runs import ROWS, group_order, group_styles, run_links, settings_text
 from .training_section import entry_section, training_section
+from ..runs.record import RunRecord, rung_text, shown_figures, two_kinds
 from ..training.folder import flat
-from ..training.record import RunRecord, rung_text, shown_figures, two_kinds
 
 # %% ../../nbs/10_report/09_run_page.ipynb #24bc821d
 def run_headline(record: RunRecord, split: str) -> list:

@@ -11,7 +11,7 @@ import numpy as np
 from ..core.statistics import summary
 from ..core.style import Row
 from ..core.tables import DASH, Table, percent, spread_text
-from pde_nb.report.blocks import (
+from pde_nb.pages.blocks import (
     Code,
     Count,
     Document,
@@ -26,7 +26,7 @@ from pde_nb.report.blocks import (
     Tile,
     interval,
 )
-from .charts import Series, line_chart, rows_chart
+from ..pages.charts import Series, line_chart, rows_chart
 from .run_page import command_text, seconds_text
 from pde_nb.report.runs import (
     ROWS,
@@ -45,7 +45,7 @@ from pde_nb.report.runs import (
     variant_settings,
     variants,
 )
-from ..training.record import RunRecord, judged_in, rung_text, two_kinds
+from ..runs.record import RunRecord, judged_in, rung_text, two_kinds
 
 # %% ../../nbs/10_report/11_runs_page.ipynb #6bb06f1e
 TILES = 4  # comparisons beside the headline

@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from ..core.files import writable_folder
-from ..core.seals import file_digest, read_sealed, write_sealed
+from ..records.seals import file_digest, read_sealed, write_sealed
 
 # %% ../../nbs/05_sources/00_stored.ipynb #sd000007
 SAMPLES = 64  # spread evenly over a file, beside its first and last block

@@ -213,7 +213,7 @@ PARTS = (  # what a run leaves beside its record; the record has the digest of e
 )
 SEALED_FILES = (*PARTS, "first/record.json", *(f"first/{name}" for name in PARTS))
 # in the order in which a restart removes them: while the config stands, the folder is that run's
-RUN_FILES = ("record.json", "checkpoint.safetensors", "report.html", *reversed(PARTS))
+RUN_FILES = ("record.json", "checkpoint.safetensors", "pages.html", *reversed(PARTS))
 LASTING = "config.json", "checkpoint.safetensors", GROUPS_FILE  # stay where a run that has ended goes on
 START_ANEW = "or delete this one to start anew (restart=True, or pde_train --restart, does so)"
 REMEDY = f"name another folder, {START_ANEW}"
@@ -232,8 +232,8 @@ def flat(d: dict, prefix: str = "") -> dict:
 # %% ../../nbs/08_training/03_folder.ipynb #17b6927e
 import json
 
-from ..core.run_format import CONFIG, RECORD
-from ..core.schema import read_checked, write_checked
+from ..records.run_format import CONFIG, RECORD
+from ..records.schema import read_checked, write_checked
 
 # %% ../../nbs/08_training/03_folder.ipynb #f073d8ca
 def claim(folder: Path, config: dict, restart: bool = False):
@@ -290,7 +290,7 @@ def config_differences(old: dict, new: dict) -> list[str]:
 
 # %% ../../nbs/08_training/03_folder.ipynb #829acefb
 from ..core.arguments import lookup
-from ..core.seals import COPY_AGAIN, check_file, file_digest, seal_files
+from ..records.seals import COPY_AGAIN, check_file, file_digest, seal_files
 
 # %% ../../nbs/08_training/03_folder.ipynb #fd000004
 def write_record_of(folder, content: dict):

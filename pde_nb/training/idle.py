@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from ..sources.batches import Source
+from ..inputs.batches import Source
 
 # %% ../../nbs/08_training/04_idle.ipynb #id000007
 def shared_copy(model: nn.Module) -> nn.Module:
