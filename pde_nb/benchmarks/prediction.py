@@ -20,6 +20,7 @@ from torch import nn
 
 from .fake_data import fake_distilbert, fake_pictures, fake_texts, fake_tokenizer
 from ..core.files import surroundings
+from ..core.packages import need
 from ..core.tables import Table
 from ..inputs.inputs import make_source
 from ..inputs.preparation import Preparation
@@ -27,7 +28,7 @@ from ..networks.models import make_model
 from ..prediction.predictor import Predictor
 from ..prediction.rows import PIECE, new_rows
 from ..sources.data import Data
-from ..sources.examples import Pictures, need
+from ..sources.examples import Pictures
 from ..sources.tables import from_table
 
 # %% ../../nbs/11_benchmarks/12_prediction.ipynb #bp000007

@@ -12,7 +12,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from .opening import open_asked, say_columns
-from .shell import Exit, guarded
+from .shell import guarded
 from .train import failures_said
 from ..comparison.comparison import Comparison, chosen_methods, combinations, compare, learning_rates
 from ..comparison.grid import Grid, sensitivity, usual_grid
@@ -23,6 +23,7 @@ from ..comparison.sweep import compare_shared
 from ..comparison.trials import settings_name
 from ..console.commands import compare_parser
 from ..console.options import asked_inputs, asked_settings, asked_weights
+from ..console.parser import Exit
 from ..console.screen import command_line, say_next, show_markdown
 from ..console.settings import parse_value
 from ..core.arguments import number, visible, whole_number

@@ -18,8 +18,9 @@ from pathlib import Path
 from threadpoolctl import threadpool_limits
 from tqdm.auto import tqdm
 
-from .shell import Exit, guarded
+from .shell import guarded
 from ..console.paper_commands import phase_parser, synthetic_parser, theory_parser
+from ..console.parser import Exit
 from ..console.screen import show
 from ..core.arguments import lookup
 from ..core.files import surroundings, writable_folder, write_json, write_whole

@@ -10,16 +10,17 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-from ..cli.shell import Exit, Stop, guarded
+from ..cli.shell import Stop, guarded
 from ..console.commands import data_parser
+from ..console.parser import Exit
 from ..console.program import parser_of
 from ..console.screen import command_line
 from ..core.files import json_text, writable_folder, write_json
 from ..published.published import NOISE, write_relabelled
 from ..published.published_check import Examination, check_set_name, examination_text, examine
 from ..published.published_fetch import Part, Unavailable, fetch, layout_of, where
-from ..sources.examples import example_table
 from ..sources.stored import unpack_npz
+from ..sources.table_files import example_table
 
 # %% ../../nbs/12_cli_data/06_data.ipynb #4bb9b8a5
 OPTIONS_OF = {

@@ -21,7 +21,7 @@ from ..core.arguments import did_you_mean
 from ..core.files import write_whole
 from ..core.tables import rearm
 from ..sources.blanks import blank_cells
-from ..sources.examples import read_table
+from ..sources.table_files import read_table
 
 # %% ../../nbs/12_cli_data/06_filling.ipynb #lb000016
 SHOWN_AT_MOST = 5  # rows that a message names

@@ -484,8 +484,7 @@ def compare(
     process uses.
     """
     check_before(data, on_epoch, out)
-    seeds = seed_list(seeds)
-    methods = chosen_methods(methods)
+    methods, seeds = chosen_methods(methods), seed_list(seeds)
     tried = tuple(tried or learning_rates(DEFAULTS[data.inputs.kind].lr, 2))
     folder = writable_folder(out)
     data = with_groups(data, groups, **network_named(common), out=folder)

@@ -229,7 +229,7 @@ def table_columns(rows) -> list[str]:
 
 def first_lines(path):
     "The beginning of a table in a file."
-    from pde_nb.sources.examples import table_pieces
+    from pde_nb.sources.table_files import table_pieces
 
     for frame in table_pieces(path, 1):
         return frame

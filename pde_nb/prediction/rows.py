@@ -16,21 +16,12 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from ..core.arguments import did_you_mean
+from ..core.packages import need
 from ..inputs.encoding import ColumnCode, mark_positions
 from ..inputs.preparation import Preparation
 from ..sources.columns import categories_alike, read_alike
-from pde_nb.sources.examples import (
-    Arrays,
-    Columns,
-    Pictures,
-    Texts,
-    check_twice,
-    find_pictures,
-    make_arrays,
-    need,
-    string_array,
-    table_pieces,
-)
+from ..sources.examples import Arrays, Columns, Pictures, Texts, find_pictures, make_arrays, string_array
+from ..sources.table_files import check_twice, table_pieces
 
 # %% ../../nbs/07_prediction/02_rows.ipynb #nr000007
 @dataclass(frozen=True, eq=False)

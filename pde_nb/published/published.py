@@ -19,8 +19,10 @@ from jaxtyping import Int
 from ..algorithm.groups import Overlap
 from ..core.arguments import did_you_mean
 from ..core.files import write_whole
+from ..core.packages import need
 from ..sources.data import SPLITS, Data, make_data, split_codes
-from ..sources.examples import Texts, check_table_file, find_pictures, need, read_table
+from ..sources.examples import Texts, find_pictures
+from ..sources.table_files import check_table_file, read_table
 from ..sources.tables import text_column
 
 # %% ../../nbs/05_published/04_published.ipynb #eb6942cb

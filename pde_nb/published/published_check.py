@@ -170,7 +170,7 @@ from pde_nb.published.published import (
     read_celeba_table,
 )
 from ..sources.data import split_codes
-from ..sources.examples import read_table
+from ..sources.table_files import read_table
 
 # %% ../../nbs/05_published/11_published_check.ipynb #a20adfc9
 def _find_folder(name, root, findings) -> Path | None:
@@ -398,7 +398,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from tqdm.auto import tqdm
 
-from ..sources.examples import check_installed, file_sizes, find_pictures
+from ..core.packages import check_installed
+from ..sources.examples import file_sizes, find_pictures
 
 # %% ../../nbs/05_published/11_published_check.ipynb #01680b30
 SAMPLE = 200  # pictures that are opened, unless all are

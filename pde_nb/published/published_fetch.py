@@ -208,8 +208,8 @@ import shutil
 from collections.abc import Callable
 
 from ..core.files import writable_folder
+from ..core.packages import check_installed
 from .download import Patience, download
-from ..sources.examples import check_installed
 
 # %% ../../nbs/05_published/12_published_fetch.ipynb #5ce82d18
 def fetch(

@@ -24,11 +24,13 @@ from jaxtyping import Int, Shaped
 from ..core.arguments import did_you_mean
 from ..core.cells import says_missing
 from ..core.files import listed
+from ..core.packages import need
 from .blanks import column_with_blanks
 from .columns import check_kinds
 from .data import Data, make_data, split_code
-from .examples import check_twice, fingerprint, need
+from .examples import fingerprint
 from .stored import LARGE, ROOM, STEP, known_digest
+from .table_files import check_twice
 
 # %% ../../nbs/05_sources/03_columnar.ipynb #ca000007
 def is_stored_table(path) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from ..core.arguments import did_you_mean
 
 # %% ../../nbs/05_sources/03_tables.ipynb #4b8472b0
-from .examples import read_table
+from .table_files import read_table
 
 # %% ../../nbs/05_sources/03_tables.ipynb #aa7b46a9
 from dataclasses import dataclass, field, replace
@@ -276,10 +276,11 @@ def _picture_inputs(frame, image, root) -> Pictures:
 # %% ../../nbs/05_sources/03_tables.ipynb #08f6bee3
 from pathlib import Path
 
+from ..core.packages import need
 from .blanks import known_values, mask_blanks
 from .columns import check_kinds
 from .data import Data, make_data, split_codes
-from .examples import check_twice, need
+from .table_files import check_twice
 
 # %% ../../nbs/05_sources/03_tables.ipynb #tb000009
 def role_rows(frame, roles: dict, splits, data: Data, opening: Opening) -> list[tuple]:
