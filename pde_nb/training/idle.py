@@ -46,11 +46,18 @@ class BatchesAhead:
     def __call__(self, rows: np.ndarray) -> np.ndarray:
         "What is said of the next batch, which these rows have to be."
         if not self.found:
-            now = self.left.popleft()
-            coming = [self.pool.submit(other, self.left.popleft()) for other in self.others if self.left]
-            self.found.append(self.mine(now))
-            self.found += [one.result() for one in coming]
+            try:
+                self.found += self.next_batches()
+            except BaseException:  # no thread outlives a failure
+                self.pool.shutdown(wait=False, cancel_futures=True)
+                raise
         return self.found.popleft()
+
+    def next_batches(self) -> list[np.ndarray]:
+        "What is said of the next batches, one for each thread."
+        now = self.left.popleft()
+        coming = [self.pool.submit(other, self.left.popleft()) for other in self.others if self.left]
+        return [self.mine(now), *(one.result() for one in coming)]
 
 # %% ../../nbs/08_training/04_idle.ipynb #id000011
 def said_in_threads(

@@ -40,7 +40,7 @@ class Settings:
     eval_batch: int = 64  # predictions at a time; small batches stop an evaluation sooner
     # how texts are evaluated: as 'usual', or 'packed', in one line without padding (not in a bf16 run)
     eval_as: str = "usual"
-    # that evaluate where cores are idle (OMP_NUM_THREADS=1 on a CPU), ≥ 1: less time, the same figures
+    # threads of an evaluation, where cores are idle (OMP_NUM_THREADS=1 on a CPU), ≥ 1; same figures
     eval_threads: int = 1
     # stop after so many epochs of a stage without a better worst group; not in PDE's warm-up
     patience: int | None = None
