@@ -166,7 +166,7 @@ class Unit:
 
     @cached_property
     def rows(self) -> Tensor:
-        "The rows of the batch of all, (1, rows), or of that of each member, (members, rows), until one joins."
+        "The rows of the batch of all, (1, rows), or of each member's, (members, rows), until one joins."
         those = self.members[:1] if self.shared else self.members
         return torch.from_numpy(np.stack([member.rows for member in those]))
 
