@@ -76,7 +76,7 @@ def bench_comparison(
         with tempfile.TemporaryDirectory() as folder:
             rows, found = [], []
             # the first call also pays for what is loaded late
-            compare(data, Path(folder) / "warm", ("erm",), range(1), 1.0, ({},), quiet, model=model)
+            compare(data, Path(folder) / "warm", ("erm", "dfr"), range(1), 1.0, ({},), quiet, model=model)
             for together in (False, True):
                 ask = partial(compare, data, Path(folder) / str(together), together=together, **how)
                 row, comparison = timed_row(ask, together)

@@ -18,11 +18,16 @@ import torch
 from ..core.files import write_whole
 
 # %% ../../nbs/08_training/02_checkpoints.ipynb #a89cd986
+SAYS = (bool, int, float, str, type(None))  # what JSON can say
+
+
 def pack(state) -> tuple[object, dict[str, torch.Tensor]]:  # what JSON can say, and the tensors by name
     "Separate a nested state into plain values and tensors. Raises `TypeError` for anything else."
     tensors = {}
 
     def plain(value):
+        if type(value) in SAYS:  # nearly all: the states of random generators have hundreds of numbers
+            return value
         if isinstance(value, (np.ndarray, torch.Tensor)):
             name = f"t{len(tensors)}"
             tensors[name] = _as_tensor(value)
@@ -35,7 +40,7 @@ def pack(state) -> tuple[object, dict[str, torch.Tensor]]:  # what JSON can say,
             return [plain(v) for v in value]
         if isinstance(value, np.generic):
             return value.item()
-        if value is None or isinstance(value, (bool, int, float, str)):
+        if isinstance(value, SAYS):
             return value
         raise TypeError(
             f"a checkpoint cannot hold a {type(value).__name__}; "
