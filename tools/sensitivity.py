@@ -36,7 +36,7 @@ from pde_nb.methods.pde import PDE
 from pde_nb.methods.registry import method_title
 from pde_nb.sources.data import Data
 from pde_nb.training.loop import NoModel, train
-from pde_nb.training.members import alone_because
+from pde_nb.training.stackable import alone_because
 from pde_nb.training.outputs import predict
 from pde_nb.training.record import count_split
 from pde_nb.training.run import Run

@@ -18,9 +18,9 @@ from .first_stage import FirstStage, config_digest
 from .fit import Job, run_notes, train_first
 from .folder import Keeper, claim
 from .grouped import save_groups
-from .members import alone_because
 from .run import Run
 from .spec import RunSpec, build, built_config
+from .stackable import alone_because
 from .stacked import train_members
 
 # %% ../../nbs/08_training/22_ahead.ipynb #ah000006

@@ -114,6 +114,7 @@ def both_told(one: Callable, other: Callable | None) -> Callable:
 # %% ../../nbs/08_training/12_fit.ipynb #fit00006
 from .. import __version__
 from ..core.arguments import number
+from .draws_at_once import draws_at_once
 from .fast import faster
 from .first_stage import FirstStage, given_run
 from .grouped import as_kept, save_groups, with_groups
@@ -144,6 +145,7 @@ def fit_spec(
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         run = ranks.in_turn(build, spec, data, bar and ranks.main, ranks)
+    run.trained_ahead = draws_at_once(run)
     if minutes is not None:
         check_minutes(minutes, run.method)
     config = built_config(spec, run)

@@ -25,8 +25,9 @@ from pde_nb.networks.exact import (
 )
 from ..networks.slots import Slots, head_gradients, layers_of, norms_of, stacked_pass
 from .loop import keep_nothing, take_best
-from .members import Member, Unit, has_hidden, judge_at_once, leave, place
+from .members import Member, Unit, judge_at_once, leave, place
 from .run import Run
+from .stackable import has_hidden
 
 # %% ../../nbs/08_training/21_stacked.ipynb #st000014
 from pde_nb.methods.base import Batch, Method
