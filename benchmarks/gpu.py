@@ -52,17 +52,17 @@ from pde_nb.benchmarks.whole_runs import (
     whole_run_report,
 )
 from pde_nb.core.files import surroundings
-from pde_nb.core.seals import write_sealed
 from pde_nb.core.statistics import summary
 from pde_nb.core.tables import percent
 from pde_nb.methods.base import Method, describe
 from pde_nb.methods.group_dro import GroupDRO
 from pde_nb.methods.pde import PDE
 from pde_nb.methods.registry import method_title
-from pde_nb.sources.published import read_waterbirds
+from pde_nb.published.published import read_waterbirds
+from pde_nb.records.seals import write_sealed
+from pde_nb.runs.record import conclude
+from pde_nb.runs.spec import build, built_config, decide
 from pde_nb.training.loop import train, train_together
-from pde_nb.training.record import conclude
-from pde_nb.training.spec import build, built_config, decide
 
 FAST = dict(bf16=True, channels_last=True, graph=True)
 PAPER = Schedule(140, 10, 10, n_expansions=16, n_epochs=300)  # of Waterbirds, tab:app-hyper

@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from pde_nb.core.checks import two_features
 from pde_nb.core.files import surroundings
-from pde_nb.core.seals import write_sealed
+from pde_nb.records.seals import write_sealed
 
 ROOT = Path(__file__).resolve().parent.parent
 CASES = {  # what is trained: network, pictures or numbers, rows, size of a batch, settings

@@ -28,7 +28,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from pde_nb.core.files import surroundings
-from pde_nb.core.seals import read_measurement, write_sealed
+from pde_nb.records.seals import read_measurement, write_sealed
 
 USUAL = dict(rows=100_000, groups=4, classes=2, features=4, seeds=1)
 SIZES = dict(
@@ -113,9 +113,9 @@ def measure(folder: Path, size: dict) -> dict:
     import torch
 
     from pde_nb.algorithm.expansion import Schedule, expansion_plan
+    from pde_nb.runs.spec import build, decide
     from pde_nb.sources.data import from_arrays
     from pde_nb.training.folder import Keeper, save_ledger, save_split
-    from pde_nb.training.spec import build, decide
 
     torch.set_num_threads(1)
     columns = [np.load(folder / f"{name}.npy") for name in ("y", "a", "split")]

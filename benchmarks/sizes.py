@@ -24,7 +24,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from pde_nb.core.files import surroundings
-from pde_nb.core.seals import read_measurement, write_sealed
+from pde_nb.records.seals import read_measurement, write_sealed
 
 LIMIT = 300  # seconds of the processor that one process may take
 MADE = np.random.default_rng

@@ -5,7 +5,7 @@ from .algorithm.metrics import count_correct as count_correct
 from .algorithm.metrics import figures as figures
 from .algorithm.metrics import group_report as group_report
 from .algorithm.sampler import ExpansionSampler as ExpansionSampler
-from .analysis.comparison import compare as compare
+from .comparison.comparison import compare as compare
 from .analysis.diagnosis import diagnose as diagnose
 from .deployment.estimator import RobustClassifier as RobustClassifier
 from .deployment.fit import load as load
@@ -32,11 +32,11 @@ from .sources.hubs import from_hf as from_hf
 from .sources.hubs import from_wilds as from_wilds
 from .sources.tables import from_folder as from_folder
 from .sources.tables import from_table as from_table
-from .training.fit import complete as complete
-from .training.fit import evaluate_run as evaluate_run
-from .training.grouped import with_groups as with_groups
-from .training.record import RunRecord as RunRecord
-from .training.seeds import fit_seeds as fit_seeds
+from .runs.fit import complete as complete
+from .runs.fit import evaluate_run as evaluate_run
+from .runs.grouped import with_groups as with_groups
+from .runs.record import RunRecord as RunRecord
+from .runs.seeds import fit_seeds as fit_seeds
 from .training.settings import Settings as Settings
 
 __version__: str

@@ -18,8 +18,8 @@ from pathlib import Path
 from candidates import AveragePDE, BodyLRPDE, GroupDROPDE, MomentumDrawsPDE, RedrawPDE, RefitPDE
 from evidence import TASKS, Task, contenders, open_task, say
 
-from pde_nb.analysis.comparison import Contender, contend
-from pde_nb.analysis.trials import Result
+from pde_nb.comparison.comparison import Contender, contend
+from pde_nb.comparison.trials import Result
 from pde_nb.methods.base import Method
 from pde_nb.methods.pde import PDE
 from pde_nb.sources.data import Data

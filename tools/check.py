@@ -51,10 +51,10 @@ BASE_MODULES = (
     *("algorithm.groups", "algorithm.metrics", "algorithm.expansion", "algorithm.pacing"),
     *("theory.data_model", "theory.network", "theory.dynamics", "theory.noise_bounds"),
     *("theory.learning_times", "theory.warmup_times", "theory.experiment", "theory.experiment_table"),
-    *("theory.phase_plane", "theory.phase", "theory.phase_record", "proofs.early_stage", "proofs.claims"),
-    *("sources.examples", "sources.data", "sources.tables", "sources.published", "sources.hubs"),
-    *("sources.download", "sources.archives", "sources.published_check", "sources.published_fetch"),
-    *("training.selection", "console.program", "cli.shell", "cli.entry", "cli.data"),
+    *("phase.phase_plane", "phase.phase", "phase.phase_record", "proofs.early_stage", "proofs.claims"),
+    *("sources.examples", "sources.data", "sources.tables", "published.published", "sources.hubs"),
+    *("published.download", "published.archives", "published.published_check", "published.published_fetch"),
+    *("training.selection", "console.program", "cli.shell", "cli.entry", "cli_data.data"),
 )
 HEAVY_MODULES = ("torch", "torchvision", "transformers", "sklearn", "matplotlib.pyplot")
 
@@ -525,7 +525,7 @@ CLAIMS_REMEDY = f"run `pde_theory --json {CLAIMS_RECORD}`, and the notebooks tha
 CLAIMS_NOW = """
 import json, sys
 from pde_nb.cli.theory import claims_digest
-from pde_nb.core.seals import read_measurement
+from pde_nb.records.seals import read_measurement
 from pde_nb.proofs.claims import LABELS, check_claim, show_claim
 record = read_measurement(sys.argv[1])
 quick = [claim['label'] for claim in record['claims'] if claim['seconds'] <= 1 and claim['label'] in LABELS]

@@ -28,16 +28,16 @@ from pathlib import Path
 
 from pde_nb.algorithm.expansion import Schedule
 from pde_nb.algorithm.pacing import Pace
-from pde_nb.analysis.comparison import Contender, contend
-from pde_nb.analysis.trials import Result, settings_name
-from pde_nb.benchmarks.synthetic_auto import auto_figures, auto_record
 from pde_nb.cli.opening import open_data
+from pde_nb.comparison.comparison import Contender, contend
+from pde_nb.comparison.trials import Result, settings_name
 from pde_nb.core.files import surroundings
-from pde_nb.core.seals import write_sealed
 from pde_nb.methods.base import Method
 from pde_nb.methods.pde import PDE
 from pde_nb.methods.registry import find_method
 from pde_nb.methods.subsample import Subsample
+from pde_nb.records.seals import write_sealed
+from pde_nb.reproduction.synthetic_auto import auto_figures, auto_record
 from pde_nb.sources.data import Data
 from pde_nb.theory.experiment import SYNTHETIC_PRESETS
 

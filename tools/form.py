@@ -1,13 +1,12 @@
 """The form of the code beyond what ruff knows: one statement does one thing.
 
-    python tools/form.py [--count] [PATH ...]      # notebooks, Python files, folders; default nbs,
-    tools, benchmarks
+    python tools/form.py [--count] [PATH ...]
 
-A line for each place that has a conditional expression inside another one, a lambda bound to a name,
-three or more
-names set by one statement from as many expressions, a function of more than 45 lines, an exported cell
-of more than
-60 lines, or a line of more than 110 characters. The exit status is 1 where there is one.
+PATH: notebooks, Python files, folders; default nbs, tools, benchmarks. A line for each place that has a
+conditional expression inside another one, a lambda bound to a name, three or more names set by one statement
+from as many expressions, a function of more than 45 lines, an exported cell of more than 60 lines, a line of
+more than 110 characters, or a summary that makes the first line of its module longer than that. The exit
+status is 1 where there is one.
 """
 
 import argparse
@@ -23,6 +22,7 @@ LINE = 110
 FUNCTION = 45
 CELL = 60
 DIRECTIVE = re.compile(r"^\s*#\s*\|\s*exporti?\b", re.MULTILINE)
+SUMMARY = re.compile(r"^> *(.+)$", re.MULTILINE)
 MAGIC = re.compile(r"^(\s*)[%!].*$", re.MULTILINE)
 
 
@@ -32,9 +32,12 @@ def cells(path: Path) -> Iterator[tuple[str, str]]:
     if path.suffix == ".py":
         yield "", text
         return
-    for cell in json.loads(text)["cells"]:
-        if cell["cell_type"] == "code":
-            yield cell.get("id", "?"), "".join(cell["source"])
+    found = json.loads(text)["cells"]
+    code = [(cell.get("id", "?"), "".join(cell["source"])) for cell in found if cell["cell_type"] == "code"]
+    summary = SUMMARY.search("".join(found[0]["source"]))
+    if summary and any("| default_exp" in source for _, source in code):
+        yield "summary", f'"""{summary[1]}"""'  # the first line of the module
+    yield from code
 
 
 def expressions_inside(node: ast.AST, kind: type) -> bool:

@@ -17,14 +17,14 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
-from pde_nb.analysis.comparison import Contender, Sharing, contend
 from pde_nb.cli.opening import open_data
+from pde_nb.comparison.comparison import Contender, Sharing, contend
 from pde_nb.methods.base import Method
 from pde_nb.methods.pde import PDE
 from pde_nb.methods.registry import find_method
 from pde_nb.methods.subsample import Subsample
+from pde_nb.runs.presets import BIRDS_PDE, BIRDS_SCHEDULE
 from pde_nb.sources.data import Data
-from pde_nb.training.presets import BIRDS_PDE, BIRDS_SCHEDULE
 
 ROOT = Path(__file__).resolve().parents[1]
 PASSES = 6

@@ -83,7 +83,7 @@ def searched(page: str, share: float, start: int) -> list[dict]:
 def earlier(path: Path) -> list[dict]:
     """The properties of a record that is there."""
     sys.path.insert(0, str(ROOT))
-    from pde_nb.core.seals import read_measurement
+    from pde_nb.records.seals import read_measurement
 
     return read_measurement(path)["properties"] if path.exists() else []
 
@@ -91,7 +91,7 @@ def earlier(path: Path) -> list[dict]:
 def write_record(path: Path, found: list[dict], searched_pages: list[str]):
     """Write what was found, in place of what the record says of the same pages."""
     sys.path.insert(0, str(ROOT))
-    from pde_nb.core.seals import write_sealed
+    from pde_nb.records.seals import write_sealed
 
     kept = [line for line in earlier(path) if line["page"] not in searched_pages]
     lines = sorted([*kept, *found], key=lambda line: line["page"])

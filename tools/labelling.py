@@ -4,7 +4,7 @@
     python tools/labelling.py train --root DIR --task waterbirds_features --out labelling.jsonl
 
 Starting without a label, 50 validation rows are labelled in each round, at random or as
-`pde_nb.grouping.sampling` says. `probe` says after each round what the probe of the groups is worth;
+`pde_nb.labelling.sampling` says. `probe` says after each round what the probe of the groups is worth;
 `train` trains PDE on the predicted groups of 100 and of 300 labels. A line of JSON for each result is
 added to OUT.
 
@@ -20,14 +20,14 @@ from pathlib import Path
 import numpy as np
 from evidence import TASKS, open_task
 
-from pde_nb.core.seals import write_sealed
 from pde_nb.grouping.guess import guess_attribute
 from pde_nb.grouping.predicted import predict_groups
 from pde_nb.grouping.representation import represent
-from pde_nb.grouping.sampling import choose_rows
+from pde_nb.labelling.sampling import choose_rows
+from pde_nb.records.seals import write_sealed
+from pde_nb.runs.fit import robust_fit
 from pde_nb.sources.blanks import value_codes
 from pde_nb.sources.known import with_known_rows
-from pde_nb.training.fit import robust_fit
 
 ROUND = 50
 MOST = 300

@@ -30,16 +30,16 @@ import numpy as np
 from evidence import QUICK, TASKS, Task, contenders, open_task, say
 
 from pde_nb.algorithm.groups import Groups, Overlap, group_names
-from pde_nb.analysis.comparison import Contender, contender_spec
-from pde_nb.analysis.trials import Result, Trial, spec_differences
+from pde_nb.comparison.comparison import Contender, contender_spec
+from pde_nb.comparison.trials import Result, Trial, spec_differences
 from pde_nb.core.files import surroundings
-from pde_nb.core.seals import read_measurement, write_sealed
 from pde_nb.grouping.predicted import MOST_WRONG, predict_groups, trusted_rows
 from pde_nb.grouping.representation import represent
+from pde_nb.records.seals import read_measurement, write_sealed
+from pde_nb.runs.fit import fit_spec
+from pde_nb.runs.grouped import network_of, with_groups
 from pde_nb.sources.data import SPLITS, Data
 from pde_nb.sources.known import only_known
-from pde_nb.training.fit import fit_spec
-from pde_nb.training.grouped import network_of, with_groups
 
 RECORDS = Path(__file__).resolve().parents[1] / "results" / "evidence"
 KNOWN = {  # condition → as `only_known` has it

@@ -48,7 +48,7 @@ THEORY = "03_theory/20_properties"
 SOURCES = "05_sources/20_properties"
 METHODS = "07_methods/20_properties"
 TRAINING = "08_training/20_properties"
-ANALYSIS = "09_analysis/20_properties"
+ANALYSIS = "09_comparison/20_properties"
 
 METRICS = "02_algorithm/02_metrics"
 FIGURES = (
@@ -112,17 +112,17 @@ STATISTICS = (
     ),
     Mutant(
         "a paired test is one-sided",
-        "analysis.paired",
+        "comparison.paired",
         "float(stats.ttest_1samp(values, 0).pvalue)",
         "float(stats.ttest_1samp(values, 0).pvalue / 2)",
-        ("09_analysis/05_paired", ANALYSIS),
+        ("09_comparison/05_paired", ANALYSIS),
     ),
     Mutant(
         "the best method is named by the test set",
-        "analysis.paired",
+        "comparison.paired",
         'return over_seeds(result, "val_worst_group").mean,',
         'return over_seeds(result, "worst_group").mean,',
-        ("09_analysis/05_paired", ANALYSIS),
+        ("09_comparison/05_paired", ANALYSIS),
     ),
     Mutant(
         "a share in percent is cut off, not rounded",
@@ -318,17 +318,17 @@ DATA = (
     ),
     Mutant(
         "columns are scaled by the test rows too",
-        "sources.encoding",
+        "inputs.encoding",
         "rows.std(0, dtype=np.float64)",
         "x.std(0, dtype=np.float64)",
-        ("05_sources/07_encoding", SOURCES),
+        ("05_inputs/07_encoding", SOURCES),
     ),
     Mutant(
         "a category that training lacks passes for another",
-        "sources.encoding",
+        "inputs.encoding",
         "*(known.get(value, -1) for value in found), -1",
         "*(known.get(value, 0) for value in found), -1",
-        ("05_sources/07_encoding", SOURCES),
+        ("05_inputs/07_encoding", SOURCES),
     ),
 )
 CLAIMS = (
@@ -493,7 +493,7 @@ def earlier(path: Path) -> dict[str, dict]:
     if not path.exists():
         return {}
     sys.path.insert(0, str(ROOT))
-    from pde_nb.core.seals import read_measurement
+    from pde_nb.records.seals import read_measurement
 
     return {line["name"]: line for line in read_measurement(path)["mutants"]}
 
@@ -501,7 +501,7 @@ def earlier(path: Path) -> dict[str, dict]:
 def write_lines(path: Path, lines: dict[str, dict]):
     """Write the record, in the order of the faults."""
     sys.path.insert(0, str(ROOT))
-    from pde_nb.core.seals import write_sealed
+    from pde_nb.records.seals import write_sealed
 
     known = [lines[mutant.name] for mutant in MUTANTS if mutant.name in lines]
     write_sealed(path, dict(command="python tools/mutants.py", mutants=known))

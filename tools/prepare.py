@@ -308,7 +308,7 @@ def print_colours(y, colour, split):
 
 def waterbirds_features(options):
     """Pooled features of an ImageNet MobileNetV2 for all pictures of Waterbirds."""
-    from pde_nb.sources.published import read_waterbirds
+    from pde_nb.published.published import read_waterbirds
 
     try:
         data = read_waterbirds(options.raw)
@@ -325,9 +325,9 @@ def picture_features(data, weights, size, batch=64):
     """What enters the last layer of the network, for every picture: (n, features) float32."""
     import torch
 
+    from pde_nb.inputs.inputs import make_source
     from pde_nb.networks.heads import embeddings
     from pde_nb.networks.models import make_model
-    from pde_nb.sources.inputs import make_source
 
     source = make_source(data, size=size, device="cpu")
     shapes = dict(n_classes=1000, kind="pictures", shape=source.shape)

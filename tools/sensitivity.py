@@ -24,25 +24,25 @@ import numpy as np
 import torch
 from evidence import say
 
-from pde_nb.analysis.grid import REMEDY, Asked, Point, points_of, sensitivity, usual_grid
-from pde_nb.analysis.sensitivity import DRAWS, GridRun, MethodGrid, grid_of, grid_to_plain
-from pde_nb.analysis.trials import settings_name
 from pde_nb.cli.opening import open_data
+from pde_nb.comparison.grid import REMEDY, Asked, Point, points_of, sensitivity, usual_grid
+from pde_nb.comparison.sensitivity import DRAWS, GridRun, MethodGrid, grid_of, grid_to_plain
+from pde_nb.comparison.trials import settings_name
 from pde_nb.core.files import surroundings
-from pde_nb.core.seals import read_sealed, write_sealed
 from pde_nb.core.shared import work_once
 from pde_nb.grouping.representation import represent
 from pde_nb.methods.pde import PDE
 from pde_nb.methods.registry import method_title
+from pde_nb.records.seals import read_sealed, write_sealed
+from pde_nb.runs.record import count_split
+from pde_nb.runs.spec import build
 from pde_nb.sources.data import Data
+from pde_nb.speed.stackable import alone_because
+from pde_nb.speed.stacked import train_members
 from pde_nb.training.loop import NoModel, train
-from pde_nb.training.stackable import alone_because
 from pde_nb.training.outputs import predict
-from pde_nb.training.record import count_split
 from pde_nb.training.run import Run
 from pde_nb.training.selection import memberships
-from pde_nb.training.spec import build
-from pde_nb.training.stacked import train_members
 
 METHODS = ("pde", "group_dro", "subsample", "erm", "pde_fixed", "resampling", "jtt", "lff", "eiil")
 CUT = "pde", "group_dro", "subsample", "erm", "resampling"  # of which a shorter run begins a longer one

@@ -38,17 +38,17 @@ from shifted_world import shifted_world
 from pde_nb.algorithm.expansion import Schedule
 from pde_nb.algorithm.groups import group_names
 from pde_nb.analysis.diagnosis import diagnose
-from pde_nb.analysis.trials import Result
+from pde_nb.comparison.trials import Result
 from pde_nb.core.files import surroundings
-from pde_nb.core.seals import write_sealed
 from pde_nb.methods.base import Method
 from pde_nb.methods.pde import PDE
+from pde_nb.records.seals import write_sealed
+from pde_nb.runs.fit import fit_spec
+from pde_nb.runs.spec import build, decide
 from pde_nb.sources.data import Data
-from pde_nb.training.fit import fit_spec
 from pde_nb.training.loop import own_randomness
 from pde_nb.training.outputs import predict, probabilities
 from pde_nb.training.run import Run
-from pde_nb.training.spec import build, decide
 
 EVIDENCE = Path(__file__).resolve().parent.parent / "results" / "evidence"
 METHODS = (

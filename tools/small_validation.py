@@ -31,18 +31,18 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from evidence import QUICK, TASKS, open_task, say
 
-from pde_nb.analysis.trials import Result
+from pde_nb.comparison.trials import Result
 from pde_nb.core.files import surroundings
-from pde_nb.core.seals import read_measurement, write_sealed
+from pde_nb.inputs.inputs import make_source
 from pde_nb.methods.registry import find_method
+from pde_nb.records.seals import read_measurement, write_sealed
+from pde_nb.runs.record import count_split
+from pde_nb.runs.spec import build, decide
 from pde_nb.sources.data import Data
-from pde_nb.sources.inputs import make_source
 from pde_nb.training.loop import own_randomness, train
 from pde_nb.training.outputs import outputs
-from pde_nb.training.record import count_split
 from pde_nb.training.run import Run
 from pde_nb.training.selection import RULES
-from pde_nb.training.spec import build, decide
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 METHODS = ("pde", "erm", "group_dro")

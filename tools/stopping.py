@@ -24,15 +24,15 @@ import torch
 from evidence import TASKS, Task, open_task, say
 
 from pde_nb.algorithm.pacing import Pace
-from pde_nb.analysis.trials import Result
+from pde_nb.comparison.trials import Result
 from pde_nb.core.files import surroundings
-from pde_nb.core.seals import write_sealed
 from pde_nb.methods.pde import PDE
 from pde_nb.methods.registry import find_method
+from pde_nb.records.seals import write_sealed
+from pde_nb.runs.record import count_split
+from pde_nb.runs.spec import build, decide
 from pde_nb.training.loop import own_randomness
-from pde_nb.training.record import count_split
 from pde_nb.training.run import Run
-from pde_nb.training.spec import build, decide
 
 ROOT = Path(__file__).resolve().parent.parent
 EVIDENCE = ROOT / "results" / "evidence"

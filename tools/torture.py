@@ -26,7 +26,7 @@ from torture.material import make_material  # noqa: E402
 from torture.places import Judged, Place, in_parallel, note, noted, place_at, reference  # noqa: E402
 from torture.record import failure_lines, record_of, table_lines  # noqa: E402
 
-from pde_nb.core.seals import write_sealed  # noqa: E402
+from pde_nb.records.seals import write_sealed  # noqa: E402
 
 PARTS = {"kills": kills, "damage": damage, "disk": disk, "input": inputs}
 FULL = {"kills": 240, "damage": 330, "disk": 88, "input": 1000}  # cases, kills counted singly; all input

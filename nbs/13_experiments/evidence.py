@@ -13,8 +13,8 @@ from statistics import median
 import numpy as np
 from IPython.display import Markdown
 
-from pde_nb.analysis.paired import paired, points_text
-from pde_nb.analysis.trials import Result, Trial, over_seeds, read_results, seed_figures, settings_name
+from pde_nb.comparison.paired import paired, points_text
+from pde_nb.comparison.trials import Result, Trial, over_seeds, read_results, seed_figures, settings_name
 from pde_nb.core.statistics import summary
 from pde_nb.core.tables import DASH, Table, fixed, interval_text, percent, signed_text, spread_text
 

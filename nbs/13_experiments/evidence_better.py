@@ -10,8 +10,8 @@ from evidence import FOLDER, TASKS
 from evidence_pictures import fig_fitted, summary_row, within_range
 from evidence_text import joined, number_text
 
-from pde_nb.analysis.paired import Difference, paired, points_text
-from pde_nb.analysis.trials import Result, accuracy_by_group, over_seeds, read_results
+from pde_nb.comparison.paired import Difference, paired, points_text
+from pde_nb.comparison.trials import Result, accuracy_by_group, over_seeds, read_results
 from pde_nb.core.statistics import holm
 from pde_nb.core.tables import DASH, Table, fixed, spread_text
 

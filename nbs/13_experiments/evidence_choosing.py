@@ -7,7 +7,7 @@ import numpy as np
 from evidence import METHODS, TASKS, Task, read_task
 from evidence_text import joined, number_text
 
-from pde_nb.analysis.trials import over_seeds
+from pde_nb.comparison.trials import over_seeds
 from pde_nb.core.style import COLOURS, SMALL, new_figure
 from pde_nb.core.tables import DASH, Table, fixed
 

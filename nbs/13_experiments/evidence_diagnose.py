@@ -5,11 +5,11 @@ from collections import Counter
 import numpy as np
 from evidence_text import number_text
 
-from pde_nb.benchmarks.known_answers import Case, verdict_hits
 from pde_nb.core.style import COLOURS, SMALL, Row, fig_rows, new_figure
 from pde_nb.core.tables import DASH, Table
-from pde_nb.theory.phase_plane import plane_axes
-from pde_nb.theory.phase_record import plane_of
+from pde_nb.phase.phase_plane import plane_axes
+from pde_nb.phase.phase_record import plane_of
+from pde_nb.reproduction.known_answers import Case, verdict_hits
 
 MARKS = {"likely": "s", "unclear": "D", "unlikely": "o"}  # of a diagnosis
 

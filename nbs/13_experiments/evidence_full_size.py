@@ -10,7 +10,7 @@ from evidence import FOLDER, passes_text, read_task
 from evidence_pictures import BACK
 from evidence_text import joined, number_text
 
-from pde_nb.analysis.trials import Result, Trial, over_seeds, read_results, seed_figures
+from pde_nb.comparison.trials import Result, Trial, over_seeds, read_results, seed_figures
 from pde_nb.core.paper import PAPER
 from pde_nb.core.style import COLOURS, SMALL, new_figure
 from pde_nb.core.tables import DASH, Table, fixed, spread_text

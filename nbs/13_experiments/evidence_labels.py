@@ -11,11 +11,11 @@ from statistics import mean
 from evidence import FOLDER, METHODS, TASKS, read_task
 from evidence_text import joined, number_text
 
-from pde_nb.analysis.trials import seed_figures
-from pde_nb.core.seals import read_measurement
+from pde_nb.comparison.trials import seed_figures
 from pde_nb.core.statistics import Summary, summary
 from pde_nb.core.style import COLOURS, SMALL, new_figure
 from pde_nb.core.tables import DASH, Table, fixed, interval_text, percent, signed_text
+from pde_nb.records.seals import read_measurement
 
 LABELS = FOLDER.parent / "labels"
 CONDITIONS = {  # as the folders of the records have it → as the page does

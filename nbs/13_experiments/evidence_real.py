@@ -5,11 +5,11 @@ from pathlib import Path
 from evidence import TASKS
 from evidence_pictures import draw_course
 
-from pde_nb.analysis.trials import Trial
+from pde_nb.comparison.trials import Trial
 from pde_nb.core.statistics import wilson_interval
 from pde_nb.core.style import COLOURS, SMALL, Row, fig_rows, new_figure
 from pde_nb.core.tables import Table, percent
-from pde_nb.training.record import RunRecord
+from pde_nb.runs.record import RunRecord
 
 FOLDER = Path(__file__).resolve().parents[2] / "results" / "real"
 METHODS = {  # task → its records

@@ -11,10 +11,10 @@ from statistics import mean, median
 import numpy as np
 from evidence import FOLDER, METHODS, TASKS, read_task
 
-from pde_nb.analysis.trials import seed_figures
-from pde_nb.core.seals import read_measurement
+from pde_nb.comparison.trials import seed_figures
 from pde_nb.core.statistics import Summary, summary
 from pde_nb.core.tables import DASH, Table, fixed, percent, signed_text
+from pde_nb.records.seals import read_measurement
 
 RECORD = FOLDER.parent / "shift.json"
 SHOWN = {"adult": "Adult", "waterbirds_features": "Waterbirds features"}

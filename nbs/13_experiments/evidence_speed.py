@@ -9,8 +9,8 @@ from IPython.display import Markdown
 
 from pde_nb.benchmarks.levers import levers_table, ratio_text
 from pde_nb.benchmarks.whole_runs import duration, whole_run_report, whole_run_sentence
-from pde_nb.core.seals import read_measurement
 from pde_nb.core.tables import Table, percent
+from pde_nb.records.seals import read_measurement
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks" / "records"
 GPU = {  # records that need a GPU, in words

@@ -12,10 +12,10 @@ from evidence_text import joined, number_text
 
 from pde_nb.benchmarks.whole_runs import UsualTimes, duration, whole_run_sentence
 from pde_nb.core.paper import PAPER
-from pde_nb.core.seals import read_measurement
 from pde_nb.core.statistics import summary
 from pde_nb.core.style import Row, fig_rows
 from pde_nb.core.tables import Table, percent, signed_text, spread_text
+from pde_nb.records.seals import read_measurement
 from pde_nb.theory.experiment_table import agreement
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,8 +13,8 @@ from evidence import (
     stages_of,
 )
 
-from pde_nb.analysis.paired import Difference, paired, points_text
-from pde_nb.analysis.trials import Result, over_seeds
+from pde_nb.comparison.paired import Difference, paired, points_text
+from pde_nb.comparison.trials import Result, over_seeds
 from pde_nb.core.tables import fixed, percent
 
 ONE_POINT = 0.01

@@ -20,9 +20,9 @@ import torch
 from jaxtyping import Float, Int
 
 from ..algorithm.groups import Overlap, group_names
+from ..inputs.decoding import decode
+from ..inputs.inputs import stored_picture
 from ..sources.columnar import table_cells
-from ..sources.decoding import decode
-from ..sources.inputs import stored_picture
 from ..sources.shards import StoredPictures
 from ..training.run import Run
 from ..training.selection import count_rows, in_group

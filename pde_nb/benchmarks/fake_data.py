@@ -16,9 +16,9 @@ from torch import nn
 
 from ..networks.text import TextClassifier
 from ..networks.vision import import_torchvision
+from ..published.published import IDENTITIES, PUBLISHED
 from ..sources.data import Data, from_arrays, make_data
 from ..sources.examples import Pictures, Texts
-from ..sources.published import IDENTITIES, PUBLISHED
 
 # %% ../../nbs/11_benchmarks/02_fake_data.ipynb #f71544c7
 def fake_groups(

@@ -21,13 +21,13 @@ from torch import nn
 from .fake_data import fake_distilbert, fake_pictures, fake_texts, fake_tokenizer
 from ..core.files import surroundings
 from ..core.tables import Table
+from ..inputs.inputs import make_source
+from ..inputs.preparation import Preparation
 from ..networks.models import make_model
 from ..prediction.predictor import Predictor
 from ..prediction.rows import PIECE, new_rows
 from ..sources.data import Data
 from ..sources.examples import Pictures, need
-from ..sources.inputs import make_source
-from ..sources.preparation import Preparation
 from ..sources.tables import from_table
 
 # %% ../../nbs/11_benchmarks/12_prediction.ipynb #bp000007

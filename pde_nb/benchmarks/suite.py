@@ -18,8 +18,8 @@ from pathlib import Path
 from .prediction import READ_ALONE
 from .usual_loop import UsualTimes
 from ..core.files import surroundings
-from ..core.seals import read_measurement, write_sealed
 from ..core.tables import Table
+from ..records.seals import read_measurement, write_sealed
 
 # %% ../../nbs/11_benchmarks/14_suite.ipynb #su000007
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from .shell import guarded
 from ..console.paper_commands import bench_parser
 from ..console.parser import Exit
 from ..core.files import writable_folder
-from ..core.seals import write_sealed
+from ..records.seals import write_sealed
 from ..sources.data import Data
 
 # %% ../../nbs/12_cli/11_bench.ipynb #5b23d0fa
@@ -171,7 +171,7 @@ def speed_settings(args: argparse.Namespace) -> dict:
     "The device, and the settings that depend on it. Raises `ValueError` for a device that is not there."
     import torch
 
-    from pde_nb.sources.batches import check_device
+    from pde_nb.inputs.batches import check_device
 
     device = check_device(args.device or ("cuda" if torch.cuda.is_available() else "cpu"))
     if args.levers:  # each of the others is measured beside none
@@ -190,16 +190,22 @@ def speed_settings(args: argparse.Namespace) -> dict:
     return settings
 
 # %% ../../nbs/12_cli/11_bench.ipynb #bncompar
-def measure_comparison(args: argparse.Namespace) -> tuple[dict, str]:
-    "The result of `pde bench compare`, and its table."
-    from pde_nb.benchmarks.comparison import bench_comparison, comparison_table, fake_features
+def bench_features(args: argparse.Namespace) -> Data:
+    "The data of a benchmark of many runs, which invents features and no pictures."
+    from pde_nb.benchmarks.comparison import fake_features
 
     if is_fake(args):
-        data = fake_features(args.data.removeprefix("fake:"), args.share)
-    else:
-        data = open_data(args.data, args.root, args.label, args.attribute)
-    if data.inputs.kind not in ("features", "table"):
-        kind = data.inputs.kind
+        return fake_features(args.data.removeprefix("fake:"), args.share)
+    return open_data(args.data, args.root, args.label, args.attribute)
+
+
+def measure_comparison(args: argparse.Namespace) -> tuple[dict, str]:
+    "The result of `pde bench compare`, and its table."
+    from pde_nb.benchmarks.comparison import bench_comparison, comparison_table
+
+    data = bench_features(args)
+    kind = data.inputs.kind
+    if kind not in ("features", "table"):
         raise ValueError(
             f"--data {args.data}: these are {kind}, and bench compare is for features and tables."
         )
@@ -209,13 +215,9 @@ def measure_comparison(args: argparse.Namespace) -> tuple[dict, str]:
 # %% ../../nbs/12_cli/11_bench.ipynb #bnstage1
 def measure_stages(args: argparse.Namespace) -> tuple[dict, str]:
     "The result of `pde bench stages`, and its table."
-    from pde_nb.benchmarks.comparison import fake_features
     from pde_nb.benchmarks.stages import bench_stages, stages_table
 
-    if is_fake(args):
-        data = fake_features(args.data.removeprefix("fake:"), args.share)
-    else:
-        data = open_data(args.data, args.root, args.label, args.attribute)
+    data = bench_features(args)
     how = dict(passes=10.0 if args.epochs is None else args.epochs)
     how["rounds"] = 2 if data.inputs.kind in ("features", "table") else 1  # others take long enough
     result = bench_stages(data, args.model, **how)

@@ -26,14 +26,14 @@ from pde_nb.cli.opening import (
     refuse_unused,
     with_kinds,
 )
-from .partly import ENOUGH, PartlyLabelled, examine_labels, labelled_data, seen_of
 from .shell import SCREEN, guarded, write_json_to
+from ..cli_data.partly import ENOUGH, PartlyLabelled, examine_labels, labelled_data, seen_of
 from ..console.commands import diagnose_parser
 from ..console.screen import command_line, say_next
 from ..core.arguments import did_you_mean, whole_number
 from ..core.files import writable_folder, write_whole
+from ..published.published import READERS
 from ..sources.data import Data, from_arrays
-from ..sources.published import READERS
 from ..sources.tables import from_folder, from_table, read_asked
 
 # %% ../../nbs/12_cli/05_diagnose.ipynb #895f2f2d

@@ -39,7 +39,7 @@ def begin(name: str, argv: list[str] | None = None):
     try:
         complete(word)
         parser_of(word, words).parse_args(words)  # before anything heavy is imported
-        getattr(import_module(f"pde_nb.cli.{MODULES[name]}"), name)(words)
+        getattr(import_module(f"pde_nb.{MODULES[name]}"), name)(words)
     except SystemExit as e:
         status = e.code
     except BaseException as e:  # in importing, or an interrupt at the very end

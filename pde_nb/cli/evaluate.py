@@ -21,10 +21,10 @@ from ..console.commands import eval_parser
 from ..console.screen import command_line, say_next, show
 from ..core.files import writable_folder
 from ..deployment.other_data import judge, keep_judgement
-from ..sources.preparation import Preparation
-from ..training.fit import evaluate_run
-from ..training.portable import load
-from ..training.record import RunRecord, shown_figures, split_heading
+from ..inputs.preparation import Preparation
+from ..runs.fit import evaluate_run
+from ..runs.portable import load
+from ..runs.record import RunRecord, shown_figures, split_heading
 
 # %% ../../nbs/12_cli/04_evaluate.ipynb #7e135b15
 def _eval(args):

@@ -19,8 +19,8 @@ from ..console.commands import predict_parser
 from ..console.screen import command_line, say_next
 from ..prediction.predictor import Predictor
 from ..prediction.stream import Written, write_predictions
-from ..training.fit import complete
-from ..training.portable import load
+from ..runs.fit import complete
+from ..runs.portable import load
 
 # %% ../../nbs/12_cli/04_predict.ipynb #cp000006
 def asked_predictor(args: argparse.Namespace) -> Predictor:

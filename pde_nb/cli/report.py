@@ -24,8 +24,8 @@ from ..core.files import writable_folder, write_whole
 from ..report.attention_blocks import attention_of, fig_demo
 from ..report.report import Asked, Page, ask_run, make_page
 from ..report.runs import RUN_PAGE, default_split
-from ..training.fit import reopened
-from ..training.record import RunRecord
+from ..runs.fit import reopened
+from ..runs.record import RunRecord
 
 # %% ../../nbs/12_cli/07_report.ipynb #9ff2c055
 def answers_asked(record: RunRecord, args: argparse.Namespace) -> Asked:
@@ -141,10 +141,10 @@ def report_file(records: list[RunRecord], args: argparse.Namespace) -> Path | No
     folder = Path(".")
     if len(records) == 1 and records[0].folder:
         folder = records[0].folder
-    file = Path(args.out) if args.out else folder / "report.html"
+    file = Path(args.out) if args.out else folder / "pages.html"
     writable_folder(file.parent)
     if file.is_dir():
-        example = str(file / "report.html")
+        example = str(file / "pages.html")
         raise ValueError(f"--out {str(file)!r} is a folder; name a file, such as {example!r}.")
     return file
 

@@ -24,9 +24,10 @@ from ..console.screen import show
 from ..core.arguments import lookup
 from ..core.files import surroundings, writable_folder, write_json, write_whole
 from ..core.paper import PAPER
-from ..core.seals import write_record, write_sealed
+from ..phase.phase_record import fig_phase, fig_phase_accuracy, phase_table, run_phase
 from ..proofs.claims import LABELS, check_claims, errata, show_claim, table_of_claims, verdict_counts
 from ..proofs.claims_theorem import SHARED
+from ..records.seals import write_record, write_sealed
 from ..theory import pictures
 from ..theory.experiment import CASES, SYNTHETIC_METHODS, SYNTHETIC_PRESETS, synthetic_figures
 from pde_nb.theory.experiment_table import (
@@ -37,7 +38,6 @@ from pde_nb.theory.experiment_table import (
     synthetic_table,
     warmup_note,
 )
-from ..theory.phase_record import fig_phase, fig_phase_accuracy, phase_table, run_phase
 
 # %% ../../nbs/12_cli/10_theory.ipynb #21600f23
 def _at_least_one(args, *names):

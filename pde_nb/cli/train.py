@@ -22,23 +22,23 @@ from ..console.program import parser_of
 from ..console.screen import command_line, say_next, show
 from ..core.arguments import number, visible, whole_number
 from ..core.launch import check_one_process, is_main
-from ..core.run_format import CONFIG
-from ..core.schema import read_checked
 from ..methods.pde import FIXED, SCHEDULE_FIELDS
 from ..methods.registry import METHODS, find_method, method_names
+from ..records.run_format import CONFIG
+from ..records.schema import read_checked
+from ..runs.fit import Fit, fit_spec, validation_note
+from ..runs.grouped import network_of, with_groups
+from ..runs.hooks import HookFailed
+from ..runs.logs import asked_logs
+from ..runs.record import RunRecord, record_parts
+from ..runs.seeds import fit_seeds, seeds_table
+from ..runs.spec import RunSpec, decide
+from ..runs.stop_now import check_endable, end_run, stop_training
 from ..sources.data import Data
-from ..training.fast import Faster, faster
-from ..training.fit import Fit, fit_spec, validation_note
+from ..speed.fast import Faster, faster
 from ..training.folder import ENDED_EARLY, REMEDY, TIME_UP, can_go_on, unfinished
-from ..training.grouped import network_of, with_groups
-from ..training.hooks import HookFailed
-from ..training.logs import asked_logs
-from ..training.record import RunRecord, record_parts
 from ..training.run import Run
-from ..training.seeds import fit_seeds, seeds_table
 from ..training.settings import Settings
-from ..training.spec import RunSpec, decide
-from ..training.stop_now import check_endable, end_run, stop_training
 
 # %% ../../nbs/12_cli/03_train.ipynb #bc24e229
 def plan_text(run: Run, config: dict) -> str:
@@ -271,7 +271,7 @@ def data_of(out: Path, args) -> Data:
     if not opened:
         raise ValueError(
             f"the run in {str(out)!r} was started from Python, and does not know where its data is; "
-            "use pde_nb.training.stop_now.end_run(folder, data)."
+            "use pde_nb.runs.stop_now.end_run(folder, data)."
         )
     moved = {name: getattr(args, name) for name in ("data", "root") if getattr(args, name)}
     return open_data(**{name: value for name, value in (opened | moved).items() if name in OPENED})

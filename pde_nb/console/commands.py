@@ -72,7 +72,7 @@ def method_options(section: Section):
     schedule = "of pde: auto (default; validation decides), fixed, or that of a preset"
     section.add("--schedule", default="auto", choices=SCHEDULES, metavar="WORD", help=schedule)
     preset = "settings of the paper, its released code, or a baseline's authors"
-    section.add("--preset", choices=constant("training.presets", "VARIANTS"), metavar="WORD", help=preset)
+    section.add("--preset", choices=constant("runs.presets", "VARIANTS"), metavar="WORD", help=preset)
     first = (
         "of a method of two stages (jtt, eiil, dfr, dfr_tr): folder of a finished run that serves as the "
         "first one; default: it is trained, in OUT/first"
@@ -107,7 +107,7 @@ def run_options(section: Section):
 
 def log_option(section: Section):
     "The option that says where the curve of a run goes while it trains."
-    words = keys_of("training.logs", "LOGS")
+    words = keys_of("runs.logs", "LOGS")
     text = f"each epoch goes there at once: {', '.join(words)}, or several"
     section.add("--log", nargs="+", choices=words, metavar="WHERE", help=text)
 
@@ -197,10 +197,10 @@ def report_parser() -> CommandParser:
     )
     what = parser.section("what")
     what.add("runs", metavar="RUN", nargs="+", help="folder of a run, or a record.json")
-    place = "write report.html, into the folder of the run; of several, into the current one"
+    place = "write pages.html, into the folder of the run; of several, into the current one"
     what.add("--html", action="store_true", help=place)
     what.add("--out", metavar="FILE", help="write to this file: Markdown where it ends in .md, else HTML")
-    pages = "of several: write the page of each as report.html into its folder first, and link to it"
+    pages = "of several: write the page of each as pages.html into its folder first, and link to it"
     what.add("--pages", action="store_true", help=pages)
     tables = "write every table of the page, with all rows, into this folder too: groups.csv, mistakes.csv, …"
     what.add("--csv", metavar="FOLDER", help=tables)
@@ -246,10 +246,10 @@ def sharing_options(section: Section):
         "search settings instead of a grid: tpe, gp or random propose values within --tune lr=1e-4:1e-1 "
         "batch_size=64,128; default the learning rate, from a tenth to ten times the plain one"
     )
-    words = constant("analysis.search", "SAMPLERS")
+    words = constant("comparison.search", "SAMPLERS")
     add("--sampler", rare=True, choices=words, metavar="WORD", help=sampler)
     pruner = "of a search: asha ends runs that fall behind on validation; default none"
-    add("--pruner", rare=True, choices=constant("analysis.search", "PRUNERS"), metavar="WORD", help=pruner)
+    add("--pruner", rare=True, choices=constant("comparison.search", "PRUNERS"), metavar="WORD", help=pruner)
     trials = "of a search: how many settings are proposed for each method, ≥ 1; default 10"
     add("--trials", rare=True, type=int, metavar="N", help=trials)
 
@@ -375,7 +375,7 @@ def data_parser() -> CommandParser:
     )
     known = ("example", "where", "check", "fetch", "unpack", *LABELLING)
     what.add("what", choices=known, metavar="WHAT", help=words)
-    names = keys_of("sources.published_fetch", "LAYOUTS")
+    names = keys_of("published.published_fetch", "LAYOUTS")
     what.add("name", metavar="NAME", help=f"{', '.join(names)}; of the example, loans; to unpack, a file")
     root = "folder that holds the set's own folder; default here"
     what.add("--root", default=".", metavar="DIR", help=root)
@@ -398,7 +398,7 @@ def check_options(section: Section):
     add("--all", action="store_true", help="open every picture, not only some")
     add("--json", metavar="FILE", help="write the findings as JSON; - prints them instead of the text")
     noise = "with --write: drop or flip the rows that are known to be mislabelled"
-    add("--known-noise", choices=constant("sources.published", "NOISE"), help=noise)
+    add("--known-noise", choices=constant("published.published", "NOISE"), help=noise)
     write = "of a new table without those rows, or with the right labels; the old one stays as it is"
     add("--write", metavar="FILE", help=write)
 
@@ -442,7 +442,7 @@ def sample_parser() -> CommandParser:
     sheet.add("--out", needed=True, metavar="FILE", help="the sheet, a .csv file that is not there yet")
     sheet.add("--n", type=int, default=200, metavar="N", help="rows to label, ≥ 1; default 200")
     where = "val (default: validation, which also chooses the epoch; then training), train, or both"
-    sheet.add("--where", choices=keys_of("grouping.sampling", "WHERE"), help=where)
+    sheet.add("--where", choices=keys_of("labelling.sampling", "WHERE"), help=where)
     sheet.add("--seed", type=int, default=0, metavar="N", help="of the rows that are drawn, ≥ 0; default 0")
     seen = parser.section("what the probe sees")
     seen.add("--model", metavar="NAME", help="the network that will be trained; default by the input")

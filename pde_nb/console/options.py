@@ -57,7 +57,7 @@ def data_options(
 
 DATA = (
     ".csv, .tsv, .parquet, .npz or .tar file; folder of pictures, .npy, .parquet or .tar; or a benchmark: "
-    + ", ".join(keys_of("sources.published", "READERS"))
+    + ", ".join(keys_of("published.published", "READERS"))
 )
 
 
@@ -79,7 +79,7 @@ def rare_data_options(section: Section):
     train_by = "attributes that divide the training set into groups; default all"
     add("--train-by", rare=True, nargs="+", metavar="COLUMN", help=train_by).completer = column_names
     noise = "rows of waterbirds that are known to be mislabelled: keep (default), drop or flip them"
-    add("--known-noise", rare=True, choices=constant("sources.published", "NOISE"), help=noise)
+    add("--known-noise", rare=True, choices=constant("published.published", "NOISE"), help=noise)
     terms = "judge civilcomments also by each class as a whole, as its authors' code does"
     add("--class-terms", rare=True, action="store_true", default=None, help=terms)
 
@@ -110,7 +110,7 @@ def group_options(section: Section):
         "where it is blank: auto (default) predicts it from labelled rows, chosen from picked ones; "
         "infer, xrm, spare, eiil need none; given leaves it"
     )
-    words = keys_of("training.grouped", "GROUPS")
+    words = keys_of("runs.grouped", "GROUPS")
     section.add("--groups", default="auto", choices=words, metavar="WORD", help=text)
 
 # %% ../../nbs/11_console/04_options.ipynb #cb93b2f7

@@ -39,7 +39,7 @@ def reproduce_parser() -> CommandParser:
 
 def label_names(**asked) -> list[str]:
     "The labels of the paper, for completion."
-    return keys_of("benchmarks.reproduction", "LABELS")
+    return keys_of("reproduction.reproduction", "LABELS")
 
 
 def label_options(section: Section):
@@ -53,7 +53,7 @@ def label_options(section: Section):
     add("--out", metavar="DIR", help=out)
     add("--markdown", metavar="FILE", help="also write the table as Markdown; - prints it instead")
     add("--json", metavar="FILE", help="also write the record as JSON; - prints it instead")
-    records = constant("benchmarks.reproduction_runs", "RECORDS")
+    records = constant("reproduction.reproduction_runs", "RECORDS")
     text = f"where --list looks for records; default {records}"
     add("--records", rare=True, metavar="DIR", default=records, help=text)
 

@@ -14,10 +14,10 @@ from pathlib import Path
 from torch import nn
 
 from ..core.files import surroundings
-from ..core.seals import file_digest
 from .graph import OUTPUTS, category_codes, graph_inputs, number_codes
+from ..inputs.preparation import Preparation
 from ..prediction.predictor import Predictor
-from ..sources.preparation import Preparation
+from ..records.seals import file_digest
 from ..training.folder import save_model
 
 # %% ../../nbs/08_deployment/32_description.ipynb #de000021

@@ -13,9 +13,9 @@ from .export import export as write_graph
 from .model_card import model_card as make_card
 from .pretrained import save_pretrained as write_pretrained
 from ..prediction.predictor import Predictor
-from ..training.fit import Fit
-from ..training.fit import robust_fit as robust_fit
-from ..training.portable import load as load
+from ..runs.fit import Fit
+from ..runs.fit import robust_fit as robust_fit
+from ..runs.portable import load as load
 
 # %% ../../nbs/08_deployment/36_fit.ipynb #fm000006
 @patch

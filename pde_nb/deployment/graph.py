@@ -14,9 +14,9 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 
-from ..sources.encoding import ColumnCode, Standard
+from ..inputs.encoding import ColumnCode, Standard
+from ..inputs.preparation import PixelCode, Preparation, picture_array, prepared
 from ..sources.examples import Arrays, Columns, Pictures, Texts
-from ..sources.preparation import PixelCode, Preparation, picture_array, prepared
 
 # %% ../../nbs/08_deployment/31_graph.ipynb #gr000007
 @dataclass(frozen=True)

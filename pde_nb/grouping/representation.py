@@ -16,6 +16,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import nn
 
+from ..inputs.batches import Source, settings_digest
+from ..inputs.encoding import Standard
+from ..inputs.inputs import make_source
+from ..inputs.picture_cache import cache_folder
 from ..networks.heads import head_name
 from pde_nb.networks.views import (
     BUCKETS,
@@ -31,13 +35,9 @@ from pde_nb.networks.views import (
     token_means,
     word_counts,
 )
-from ..sources.batches import Source, settings_digest
 from ..sources.columnar import StoredTable
 from ..sources.data import Data
-from ..sources.encoding import Standard
 from ..sources.examples import fingerprint
-from ..sources.inputs import make_source
-from ..sources.picture_cache import cache_folder
 
 # %% ../../nbs/07_grouping/01_representation.ipynb #gr010006
 @dataclass(frozen=True, eq=False)

@@ -17,11 +17,11 @@ from fastcore.basics import patch
 from jaxtyping import Float, Shaped
 from torch import nn
 
+from ..inputs.batches import Source, announce, check_device
+from ..inputs.inputs import ArraySource
+from ..inputs.preparation import Preparation, prepared
 from .rows import NewRows, new_rows
 from .temperature import Temperature
-from ..sources.batches import Source, announce, check_device
-from ..sources.inputs import ArraySource
-from ..sources.preparation import Preparation, prepared
 
 # %% ../../nbs/07_prediction/03_predictor.ipynb #pr000007
 @torch.no_grad()

@@ -26,12 +26,12 @@ from pde_nb.analysis.attention_pictures import (
 )
 from ..core.style import COLOURS, SMALL
 from ..core.tables import Table, escape_plot, percent
-from .blocks import Card, Count, Figure, Listing, Section, Strips, Text, tag
-from .charts import LIGHT
+from ..pages.blocks import Card, Count, Figure, Listing, Section, Strips, Text, tag
+from ..pages.charts import LIGHT
 from .runs import active_counts, as_record, best_first, check_same_data, default_split, variants
+from ..runs.fit import Fit
+from ..runs.record import RunRecord
 from ..sources.data import Data
-from ..training.fit import Fit
-from ..training.record import RunRecord
 
 # %% ../../nbs/10_report/10_attention_blocks.ipynb #26a7b8e6
 MAPPED = 4  # runs whose maps stand side by side

@@ -14,16 +14,16 @@ from ..analysis.mistakes import Mistakes, predict_split, worst_mistakes
 from ..analysis.predictions import PredictionFigures, prediction_figures
 from ..core.arguments import lookup
 from ..core.files import writable_folder, write_whole
+from ..pages.blocks import Document, Listing
+from ..pages.html import html_page, page_frame
+from ..pages.markdown import markdown_page
 from .attention_blocks import attention_of, attention_section, is_live
-from .blocks import Document, Listing
-from .html import html_page, page_frame
-from .markdown import markdown_page
 from .origin_section import example_blocks
 from .run_page import run_page
 from .runs import as_record, default_split
 from .runs_page import runs_page
+from ..runs.fit import reopened
 from ..sources.data import Data
-from ..training.fit import reopened
 from ..training.run import Run
 
 # %% ../../nbs/10_report/12_report.ipynb #a253b454
@@ -46,7 +46,7 @@ class Page:
         `ValueError` where nothing can be written."""
         path = Path(path)
         if path.is_dir():
-            example = str(path / "report.html")
+            example = str(path / "pages.html")
             raise ValueError(f"{str(path)!r} is a folder; name a file, such as {example!r}.")
         writable_folder(path.parent)
         write_page(path, self.markdown if path.suffix == ".md" else self.html)

@@ -21,10 +21,10 @@ from ..algorithm.metrics import GroupCounts, worst_interval
 from ..core.statistics import summary
 from ..core.tables import percent
 from ..methods.registry import find_method, method_names
-from .blocks import Link
-from ..training.fit import Fit
+from ..pages.blocks import Link
+from ..runs.fit import Fit
+from ..runs.record import RunRecord
 from ..training.folder import flat
-from ..training.record import RunRecord
 
 # %% ../../nbs/10_report/05_runs.ipynb #61b24015
 def as_record(run) -> RunRecord:
@@ -184,7 +184,7 @@ def named_by_validation(found: list[Variant]) -> bool:
     return all("val" in run.splits for variant in found for run in variant.runs)
 
 # %% ../../nbs/10_report/05_runs.ipynb #rn000005
-RUN_PAGE = "report.html"  # the page of a run, in its folder
+RUN_PAGE = "pages.html"  # the page of a run, in its folder
 LINKED = ("record.json", "config.json", "split.csv", "ledger.csv", "model.safetensors")
 
 

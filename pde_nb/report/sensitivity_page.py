@@ -10,16 +10,16 @@ import base64
 from io import BytesIO
 from pathlib import Path
 
-from ..analysis.grid import Sensitivity
-from ..analysis.sensitivity import fig_sensitivity, grid_summaries, sensitivity_table
-from ..analysis.trials import settings_name
+from ..comparison.grid import Sensitivity
+from ..comparison.sensitivity import fig_sensitivity, grid_summaries, sensitivity_table
+from ..comparison.trials import settings_name
 from ..core.files import surroundings, write_whole
-from ..core.seals import write_sealed
 from ..core.tables import Table, percent
 from ..methods.registry import method_title
-from .blocks import Figure, Headline, Listing, Section, Text, Tile, tag
-from .html import html_page
-from .markdown import markdown_page
+from ..pages.blocks import Figure, Headline, Listing, Section, Text, Tile, tag
+from ..pages.html import html_page
+from ..pages.markdown import markdown_page
+from ..records.seals import write_sealed
 
 # %% ../../nbs/10_report/07_sensitivity_page.ipynb #senspg08
 def picture_block(found: Sensitivity) -> Figure:

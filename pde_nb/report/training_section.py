@@ -9,10 +9,10 @@ __all__ = ['training_section', 'entry_section', 'chosen_text']
 import numpy as np
 
 from ..core.tables import DASH, Table, percent
-from .blocks import Count, Figure, Listing, Mark, Section, Text
-from .charts import Series, line_chart, stacked_chart
+from ..pages.blocks import Count, Figure, Listing, Mark, Section, Text
+from ..pages.charts import Series, line_chart, stacked_chart
 from .runs import FEW, ROWS, SHOWN, active_counts, group_styles
-from ..training.record import RunRecord, shown_figures, two_kinds
+from ..runs.record import RunRecord, shown_figures, two_kinds
 
 # %% ../../nbs/10_report/07_training_section.ipynb #c9550580
 def stage_lines(record: RunRecord) -> dict:

@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 
 from ..core.arguments import did_you_mean
+from ..published.published import SOURCES
 from .blanks import blank_cells, check_found, column_with_blanks
 from .data import SPLITS, Data, make_data, split_code
 from .examples import Texts, find_pictures, import_torchvision, make_arrays, need, string_array
-from .published import SOURCES
 from .tables import from_table
 
 # %% ../../nbs/05_sources/14_hubs.ipynb #9b07182e

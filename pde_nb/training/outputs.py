@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from ..sources.batches import Source, announce
+from ..inputs.batches import Source, announce
 
 # %% ../../nbs/08_training/04_outputs.ipynb #89f32c92
 @torch.no_grad()

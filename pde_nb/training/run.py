@@ -13,9 +13,9 @@ import torch
 from fastcore.basics import patch
 from torch import nn
 
+from ..inputs.batches import Source
 from ..methods.base import Method
 from ..networks.average import Soup, copy_weights, soup_text
-from ..sources.batches import Source
 from ..sources.data import Data
 from .draws import SeveralDraws
 from .late import LateChoice
@@ -227,8 +227,8 @@ def classes(self: Run, rows: np.ndarray) -> np.ndarray:
 # %% ../../nbs/08_training/05_run.ipynb #37a3832b
 from contextlib import nullcontext
 
+from ..inputs.batches import announce, batches
 from ..methods.base import Batch, epoch_rng
-from ..sources.batches import announce, batches
 
 # %% ../../nbs/08_training/05_run.ipynb #03fb0bf7
 class NotFinite(ArithmeticError):
