@@ -214,6 +214,7 @@ class Asked:
     methods: dict  # name → name or method
     schedule: object
     common: dict  # for `decide`
+    share: bool = True  # whether first stages are trained once
 
     def spec(self, point: Point) -> RunSpec:
         "What a run is. Raises `ValueError` where the method cannot run so."
@@ -252,7 +253,7 @@ def stages_of(asked: Asked, group: list[Point], out: Path) -> Stages:
     "What points with the same seed and settings share."
     specs = [asked.spec(point) for point in group]
     wanted = tuple(stage for stage in map(first_of, specs) if stage)
-    if not wanted:
+    if not (wanted and asked.share):
         return Stages()
     plain = [point.folder(out) for point, spec in zip(group, specs) if is_plain(spec.method)]
     one = group[0]
@@ -359,6 +360,7 @@ def sensitivity(
     schedule="auto",  # of methods that have one: 'auto', or 'fixed'
     groups: str = "auto",  # where they are from, see `with_groups`
     together: bool = False,  # train the runs that can be stacked at once, see `fit_ahead`
+    share: bool = True,  # train a first stage once for all runs that have it; False: for each of them
     **common,  # for `decide`: model, weights, inputs, device, train_by, and settings that are not varied
 ) -> Sensitivity:
     """Run every method over one grid of settings; what was run before is read.
@@ -374,7 +376,7 @@ def sensitivity(
     grid = grid or usual_grid(data.inputs.kind, common)
     folder = writable_folder(out)
     data = with_groups(data, groups, **network_named(common), out=folder)
-    asked = Asked(data, methods, schedule, common)
+    asked = Asked(data, methods, schedule, common, share)
     with hold(folder), work_once():
         sweep(folder)
         keep_groups(folder, data)
