@@ -165,7 +165,11 @@ def selection_figures(result: dict) -> list[Figure]:
     for row in others:
         same = "same weights" if row["weights"] == full["weights"] else "OTHER weights"
         ratio = sum(full["seconds"].values()) / sum(row["seconds"].values())
-        figures.append(Figure(f"{row['way']}, {same}", ratio))
+        what = row["way"]
+        if row.get("threads", 1) > 1:
+            ratio = result["beside"]
+            what += " beside one, on the clock"
+        figures.append(Figure(f"{what}, {same}", ratio))
     return figures
 
 

@@ -22,6 +22,7 @@ from pde_nb.comparison.comparison import (
     contender_spec,
     network_named,
     no_method,
+    seed_list,
     within_budget,
 )
 from pde_nb.comparison.sensitivity import (
@@ -369,9 +370,7 @@ def sensitivity(
     folder holds runs of another grid or is in use.
     """
     check_unseen(data)
-    seeds = list(seeds)
-    if not seeds:
-        raise ValueError("seeds=[]: give at least one.")
+    seeds = seed_list(seeds)
     methods = chosen_methods(methods)
     grid = grid or usual_grid(data.inputs.kind, common)
     folder = writable_folder(out)

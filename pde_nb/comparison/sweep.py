@@ -42,6 +42,7 @@ from pde_nb.comparison.comparison import (
     no_method,
     result_of,
     run_folder,
+    seed_list,
     shared_stages,
 )
 from .desk import Desk, Job, Signs
@@ -337,9 +338,7 @@ def compare_shared(
     asked_logs(on_epoch, out)
     number("heartbeat", heartbeat, 0, above=True)
     address = store_address(storage)
-    methods, seeds = chosen_methods(methods), tuple(seeds)
-    if not seeds:
-        raise ValueError("seeds=[]: give at least one; five allow an interval.")
+    methods, seeds = chosen_methods(methods), tuple(seed_list(seeds))
     folder = writable_folder(out)
     with held(folder, say):
         data = with_groups(data, groups, **network_named(common), out=folder)

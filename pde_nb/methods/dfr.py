@@ -291,33 +291,74 @@ def check_dfr(dfr: DFR):
 import warnings
 
 from ..algorithm.groups import balanced_subset, group_names
-from .base import First
+from .base import First, describe
 
 # %% ../../nbs/07_methods/10_dfr.ipynb #1534da58
 @patch
 def after_first(self: DFR, first: First, model) -> list[str]:
     "Fit the last layer anew and put it into the model."
-    train = Embedded(*first.embedded("train"))
-    data = train if self.on == "train" else Embedded(*first.embedded(self.on))
+    train, val = (Embedded(*first.embedded(split)) for split in ("train", "val"))
+    data = train if self.on == "train" else val
     n_classes = first.scores.shape[1]
     check_fitted(self, data, n_classes)
+    found = self.fit_once(train, val, n_classes)
+    model.load_state_dict(first.model.state_dict())
+    check_ends_in_head(first, train.x)
+    put_head(model, *found.head)
+    if self.on == "train":
+        self.used = np.unique(np.concatenate(found.subsets))
+    size = len(found.subsets[0]) // (data.groups.counts > 0).sum()
+    return self.notes(found.best, found.tried, size, data.groups, found.heard)
+
+# %% ../../nbs/07_methods/10_dfr.ipynb #df000009
+from pde_nb.core.shared import SHARED, array_digest, once
+
+
+@dataclass(frozen=True, eq=False)
+class Regressions:
+    "What the second stage came to."
+
+    head: tuple[np.ndarray, np.ndarray]  # weight and intercept for embeddings as they are
+    best: Candidate
+    tried: list[Candidate]
+    subsets: list[np.ndarray]  # positions in the split that is fitted
+    heard: list  # warnings
+
+
+@patch
+def fit_once(self: DFR, train: Embedded, val: Embedded, n_classes: int) -> Regressions:
+    "What `fit_all` comes to; in a comparison, what it came to before with the same examples and settings."
+    if SHARED.get() is None:
+        return self.fit_all(train, val, n_classes)
+    digest = array_digest(train.x)
+    key = ["regressions", str(describe(self)), self.seed, n_classes, digest, array_digest(val.x)]
+    for part in (train, val):
+        key += [array_digest(part.y), array_digest(part.groups.ids), part.groups.shape]
+    return once(tuple(key), self.fit_all, train, val, n_classes, digest)
+
+
+@patch
+def fit_all(
+    self: DFR,
+    train: Embedded,
+    val: Embedded,
+    n_classes: int,
+    digest: str | None = None,  # of the training embeddings
+) -> Regressions:
+    "Choose the strength, fit a regression to each balanced subset, and average them."
+    data = train if self.on == "train" else val
     mean, scale = np.zeros(data.x.shape[1]), np.ones(data.x.shape[1])
     if self.standardise:
-        mean, scale = moments(train.x)
+        mean, scale = once(("moments", digest), moments, train.x) if digest else moments(train.x)
     rng = np.random.default_rng([self.seed, 5])
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
-        tried = self.tune(first, data, n_classes, rng, mean, scale)
+        tried = self.tune(val, data, n_classes, rng, mean, scale)
         best = ranking(tried, self.tuning_ties)[0]
         subsets = [balanced_subset(data.groups, rng, None, "skip") for _ in range(self.subsets)]
         fits = [self.fit(best, data, at, n_classes, mean, scale) for at in subsets]
     weight, bias = (np.mean(part, 0) for part in zip(*fits))
-    model.load_state_dict(first.model.state_dict())
-    check_ends_in_head(first, train.x)
-    put_head(model, *as_head(weight, bias, mean, scale))
-    if self.on == "train":
-        self.used = np.unique(np.concatenate(subsets))
-    return self.notes(best, tried, len(subsets[0]) // (data.groups.counts > 0).sum(), data.groups, heard)
+    return Regressions(as_head(weight, bias, mean, scale), best, tried, subsets, heard)
 
 
 @patch
@@ -331,10 +372,10 @@ def fit(
 
 # %% ../../nbs/07_methods/10_dfr.ipynb #5d66ba05
 @patch
-def tune(self: DFR, first: First, data: Embedded, n_classes: int, rng, mean, scale) -> list[Candidate]:
+def tune(self: DFR, val: Embedded, data: Embedded, n_classes: int, rng, mean, scale) -> list[Candidate]:
     "All candidates, judged on held-out validation examples."
     if self.on == "train":
-        held = Embedded(*first.embedded("val"))
+        held = val
         subset = balanced_subset(data.groups, rng, None, "skip")
     else:
         one, other = halves(data.groups, rng, self.halving)

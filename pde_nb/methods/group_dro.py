@@ -60,11 +60,15 @@ class GroupDRO(Method):
 
     def loss(self, losses, groups):
         mean, count = batch_group_losses(losses, groups, len(self.q))
-        self.q, self.extra = self.q.to(losses.device), self.extra.to(losses.device)
-        extra = self.extra if self.absent == "adjust" else self.extra * (count > 0)
-        self.q = self.q * torch.exp(self.eta * (mean.detach() + extra))
-        self.q = self.q / self.q.sum()
+        self.weigh(mean.detach(), count)
         return (self.q * mean).sum()
+
+    def weigh(self, mean, count):
+        "Move the weights by the mean losses of the groups in a batch, and how many each has there."
+        self.q, self.extra = self.q.to(mean.device), self.extra.to(mean.device)
+        extra = self.extra if self.absent == "adjust" else self.extra * (count > 0)
+        self.q = self.q * torch.exp(self.eta * (mean + extra))
+        self.q = self.q / self.q.sum()
 
 # %% ../../nbs/07_methods/04_group_dro.ipynb #b44bd7c3
 def check_group_dro(dro: GroupDRO):

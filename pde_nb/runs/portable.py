@@ -4,12 +4,14 @@
 
 # %% auto #0
 __all__ = ['NETWORK', 'TEMPERATURE', 'PORTABLE', 'predictor_of', 'validation_temperature', 'how_it_predicts',
-           'prediction_columns', 'column_name', 'group_of_rows', 'save_predictions', 'plain_cells', 'save_portable',
-           'complete_folder', 'load', 'given_network', 'bare_network']
+           'prediction_columns', 'column_name', 'group_of_rows', 'save_predictions', 'of_run', 'csv_lines',
+           'cell_texts', 'csv_text', 'save_portable', 'complete_folder', 'load', 'given_network', 'bare_network']
 
 # %% ../../nbs/08_runs/11_portable.ipynb #po000004
 import csv
+import io
 import warnings
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from torch import nn
 
 from ..algorithm.groups import Overlap, group_names
 from ..core.files import write_whole
+from ..core.shared import once
 from ..core.tables import disarm
 from ..inputs.preparation import FILES, Preparation, read_preparation, write_preparation
 from ..networks.models import make_model
@@ -103,32 +106,61 @@ def group_of_rows(data: Data, rows) -> np.ndarray:
 # %% ../../nbs/08_runs/11_portable.ipynb #po000010
 def save_predictions(path, run: Run):
     "Write what a run predicts for its validation and test rows, as CSV without formulas."
-    rows = np.concatenate([run.data.rows(split) for split in ("val", "test")])
-    parts = [run.data.rows(split) for split in ("val", "test") if len(run.data.rows(split))]
-    tables = [prediction_columns(run, part) for part in parts]
+    data = run.data
+    splits = [split for split in ("val", "test") if len(data.rows(split))]
+    tables = {split: prediction_columns(run, data.rows(split)) for split in splits}
 
     def write(temporary):
         with open(temporary, "w", newline="", encoding="utf-8") as f:
-            writer = csv.writer(f)
-            writer.writerow([disarm(name) for name in tables[0]])
-            for table in tables:
-                for at in range(0, len(table["row"]), LINES):
-                    some = (plain_cells(values[at : at + LINES]) for values in table.values())
-                    writer.writerows(zip(*some))
+            for split, table in tables.items():
+                if split == splits[0]:
+                    csv.writer(f).writerow([disarm(name) for name in table])
+                f.writelines(csv_lines(table, of_run(data), (data.digest, split)))
 
-    if len(rows):
+    if splits:
         write_whole(path, write)
 
 
-def plain_cells(values: np.ndarray) -> list:
-    "The cells of a column as CSV has them: numbers in full, texts without formulas."
-    if values.dtype.kind in "biuf":
-        return values.tolist()
-    cells = {(str, ""): "", (type(None), None): ""}  # few values stand in many rows
-    for value in values.tolist():
-        if (type(value), value) not in cells:
-            cells[type(value), value] = disarm(str(value))
-    return [cells[type(value), value] for value in values.tolist()]
+def of_run(data: Data) -> set[str]:
+    "The columns of predictions that are of the run, and not of its data."
+    return {"predicted", *probability_names(data.classes)}
+
+
+def csv_lines(
+    columns: dict[str, np.ndarray],
+    new: set[str],  # names of columns that are others each time
+    key: tuple,  # what the rest are known by
+) -> Iterator[str]:
+    "The lines of a table as text, many at a time. What a small one has each time is made once."
+    n = len(columns["row"])
+    for at in range(0, n, LINES):
+        texts = []
+        for name, values in columns.items():
+            some = values[at : at + LINES]
+            if name in new or n > LINES:
+                texts.append(cell_texts(some))
+            else:
+                texts.append(once(("cells", *key, name), cell_texts, some))
+        yield "\r\n".join([*map(",".join, zip(*texts)), ""])
+
+
+def cell_texts(values: np.ndarray) -> list[str]:
+    "The cells of a column as they stand in CSV: numbers in full, texts without formulas."
+    if values.dtype.kind == "f":
+        return list(map(repr, values.tolist()))
+    if values.dtype.kind in "biu":
+        return list(map(str, values.tolist()))
+    plain = values.tolist()
+    cells = list(zip(map(type, plain), plain))  # few values stand in many rows
+    texts = {cell: csv_text(cell[1]) for cell in set(cells)}
+    return [texts[cell] for cell in cells]
+
+
+def csv_text(value) -> str:
+    "A text or None as a cell of CSV, disarmed and in quotes where it needs them."
+    text = io.StringIO(newline="")
+    csv.writer(text).writerow(("", "" if value is None else disarm(str(value))))
+    return text.getvalue()[1:-2]
 
 # %% ../../nbs/08_runs/11_portable.ipynb #po000012
 NETWORK = "the architecture of a network"

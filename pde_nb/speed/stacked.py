@@ -24,7 +24,8 @@ from pde_nb.networks.exact import (
     score_gradients,
 )
 from ..networks.slots import Slots, head_gradients, layers_of, norms_of, stacked_pass
-from .members import Member, Unit, judge_at_once, leave, place
+from .judged import Judge
+from .members import Member, Unit, leave, place
 from .stackable import has_hidden
 from ..training.loop import keep_nothing, take_best
 from ..training.run import Run
@@ -32,7 +33,7 @@ from ..training.run import Run
 # %% ../../nbs/08_speed/21_stacked.ipynb #st000014
 from pde_nb.methods.base import Batch, Method
 from pde_nb.methods.eiil import EIIL
-from pde_nb.methods.group_dro import GroupDRO
+from pde_nb.methods.group_dro import GroupDRO, batch_group_losses
 from pde_nb.methods.lff import LfF
 from pde_nb.methods.reweighting import Reweighting
 
@@ -55,8 +56,8 @@ def loss_weights(run: Run, at: Tensor, losses: Tensor) -> Tensor | float | None:
 
 def group_weights(method: GroupDRO, groups: Tensor, losses: Tensor) -> Tensor:
     "What GroupDRO makes of the losses, whose groups' weights move with them."
-    method.loss(losses, groups)
-    n = torch.bincount(groups, minlength=len(method.q))
+    mean, n = batch_group_losses(losses, groups, len(method.q))
+    method.weigh(mean, n)
     return (method.q / n.clamp_min(1))[groups]
 
 
@@ -78,15 +79,14 @@ def asked_gradient(run: Run, rows: Tensor, x: Tensor, scores: Tensor) -> Tensor:
 # %% ../../nbs/08_speed/21_stacked.ipynb #st000019
 def wanted(unit: Unit, x: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
     "What the losses want of the scores, (slots, rows, classes); the sum of losses of each slot."
-    rows = [torch.from_numpy(m.rows) for m in (unit.members[:1] if unit.shared else unit.members)]
     logs = scores.log_softmax(2)
-    y = labels_of(unit, rows)
+    y = labels_of(unit)
     losses = logs.gather(2, y).neg().squeeze(2)
     gradient = logs.exp_().scatter_add_(2, y, torch.full((1, 1, 1), -1.0).expand(*y.shape))
     weights = torch.full_like(losses, 1 / unit.size)
     asked, slot = [], 0
     for i, member in enumerate(unit.members):
-        at = rows[0 if unit.shared else i]
+        at = unit.rows[0 if unit.shared else i]
         part = slice(slot, slot + member.n)
         found = loss_weights(member.run, at, losses[part])
         if found is None:
@@ -101,13 +101,9 @@ def wanted(unit: Unit, x: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
     return gradient, losses.sum(1)
 
 
-def labels_of(unit: Unit, rows: list[Tensor]) -> Tensor:
+def labels_of(unit: Unit) -> Tensor:
     "The classes of the rows of each slot, (slots, rows, 1)."
-    y = unit.members[0].run.y
-    if unit.shared:
-        return y[rows[0]].expand(unit.n, -1)[:, :, None]
-    each = [y[at] for member, at in zip(unit.members, rows) for _ in range(member.n)]
-    return torch.stack(each)[:, :, None]
+    return unit.of_slots(unit.members[0].run.y[unit.rows])[:, :, None]
 
 # %% ../../nbs/08_speed/21_stacked.ipynb #st000020
 def gradients_of(layers: list, weights: list[Tensor], x: Tensor, unit: Unit):
@@ -235,11 +231,11 @@ class Stack:
         self.width = max(p.shape[0] for p in members[0].run.model.parameters())
         self.in_step = False
         self.exact = SameBits(layers_of(members[0].run.model)) if has_hidden(members[0].run) else None
-        val = torch.from_numpy(members[0].run.val_rows)
         self.arrange()
-        judged = self.x.index_select(0, val)
+        val = torch.from_numpy(members[0].run.val_rows)
+        self.judge = Judge(self.x.index_select(0, val), one_by_one=self.exact is not None)
         for member in members:
-            judge_at_once(member, judged)
+            self.judge.serve(member.run)
 
     def arrange(self):
         "Make the arrays for the members that are left."
@@ -282,6 +278,7 @@ def step(self: Stack):
     for unit in self.units():
         step_together(unit, self.x)
     self.in_step = False
+    self.judge.expect([m.run for m in here if m.left == 1])
     self.members = [m for m in here if self.goes_on(m)]
     share = (time.monotonic() - began) / len(here)
     for member in here:

@@ -199,9 +199,11 @@ def set_pace(self: Run, later: bool):
             "so this run computes in float32"
         )
     self.packed = self.pack_evaluation() if settings.eval_as == "packed" else None
+    self.place_evaluation()
 
 # %% ../../nbs/08_training/05_run.ipynb #run0way1
 from ..prediction.checked import PackedEvaluation
+from .idle import BatchesAhead, idle_threads, said_in_threads
 from .outputs import predict, probabilities
 
 # %% ../../nbs/08_training/05_run.ipynb #run0way2
@@ -222,7 +224,27 @@ def classes(self: Run, rows: np.ndarray) -> np.ndarray:
     "Predicted classes of rows of the data set, evaluated as the settings ask for."
     if self.packed is not None:
         return self.packed.classes(rows)
-    return predict(self.model, self.source, rows, self.settings.eval_batch, self.autocast)
+    return self.said(predict, rows)
+
+
+@patch
+def said(self: Run, ask, rows: np.ndarray) -> np.ndarray:
+    "What the model says of rows, by `predict` or `probabilities`; on idle cores, where these are asked for."
+    size = self.settings.eval_batch
+
+    def say(net, rows):
+        return ask(net, self.source, rows, size, self.autocast)
+
+    return said_in_threads(self.model, say, rows, size, self.eval_threads)
+
+
+@patch
+def place_evaluation(self: Run):
+    "Find how many threads evaluate; the notes say it where there are not several, and they are asked for."
+    asked, packed = self.settings.eval_threads, self.packed is not None
+    self.eval_threads, why = idle_threads(asked, self.model, self.source, self.ranks.n == 1, packed)
+    if why:
+        self.notes.append(f"eval_threads={asked} would not help: {why}; the run is evaluated as usual")
 
 # %% ../../nbs/08_training/05_run.ipynb #37a3832b
 from contextlib import nullcontext
@@ -416,9 +438,22 @@ def validate(self: Run) -> Evaluation:
         predicted = self.classes(self.val_rows).__getitem__
     labels = self.data.y[self.val_rows]
     order = self.right, settings.eval_batch
-    found = evaluate(predicted, labels, self.val_groups, best, *order, settings.ties, self.ranks.ahead)
+    ahead = self.look_ahead if known is None else None
+    found = evaluate(predicted, labels, self.val_groups, best, *order, settings.ties, ahead)
     self.right = found.right
     return found
+
+# %% ../../nbs/08_training/05_run.ipynb #run0ahed
+@patch
+def look_ahead(self: Run, predicted, order: np.ndarray, size: int):
+    "What an evaluation asks instead of `predicted`: other processes look ahead, or idle cores."
+    if self.eval_threads < 2:
+        return self.ranks.ahead(predicted, order, size)
+
+    def say(net, at):
+        return predict(net, self.source, self.val_rows[at], size, self.autocast)
+
+    return BatchesAhead(self.model, say, order, size, self.eval_threads)
 
 
 @patch
@@ -431,14 +466,13 @@ def asked(self: Run, at: np.ndarray) -> np.ndarray:
 def validate_softly(self: Run) -> Evaluation:
     "Evaluate the model on all of validation, with the value of the soft worst group."
     labels = self.data.y[self.val_rows]
-    size = self.settings.eval_batch
 
     def chances_of(rows):
         if self.packed is not None:
             return self.packed.probabilities(rows)
-        return probabilities(self.model, self.source, rows, size, self.autocast)
+        return self.said(probabilities, rows)
 
-    chances = self.ranks.spread(chances_of, self.val_rows, size)
+    chances = self.ranks.spread(chances_of, self.val_rows, self.settings.eval_batch)
     found = evaluate(chances.argmax(1).__getitem__, labels, self.val_groups)
     self.right = found.right
     return replace(found, value=soft_worst_group(chances[np.arange(len(labels)), labels], self.val_groups))

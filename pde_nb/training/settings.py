@@ -40,6 +40,8 @@ class Settings:
     eval_batch: int = 64  # predictions at a time; small batches stop an evaluation sooner
     # how texts are evaluated: as 'usual', or 'packed', in one line without padding (not in a bf16 run)
     eval_as: str = "usual"
+    # that evaluate where cores are idle (OMP_NUM_THREADS=1 on a CPU), ≥ 1: less time, the same figures
+    eval_threads: int = 1
     # stop after so many epochs of a stage without a better worst group; not in PDE's warm-up
     patience: int | None = None
     bf16: bool = False  # autocast to bfloat16
@@ -84,7 +86,7 @@ def _checked_numbers(settings):
     checked = {name: number(name, getattr(settings, name), 0, above=True) for name in ("lr", "eps")}
     for name in ("weight_decay", "momentum"):
         checked[name] = number(name, getattr(settings, name), 0)
-    for name in ("batch_size", "eval_batch"):
+    for name in ("batch_size", "eval_batch", "eval_threads"):
         checked[name] = whole_number(name, getattr(settings, name), 1)
     if settings.patience is not None:
         checked["patience"] = whole_number("patience", settings.patience, 1)
@@ -96,8 +98,9 @@ def _checked_numbers(settings):
 
 # %% ../../nbs/08_training/04_settings.ipynb #set0plain
 def plain_settings(settings: Settings) -> dict:
-    "The settings by name; without those of how to evaluate where that is the usual way, as in older runs."
+    "The settings by name; without those of how to evaluate where that is the usual way, or changes nothing."
     plain = asdict(settings)
+    plain.pop("eval_threads")
     if settings.eval_as == "usual":
         plain.pop("eval_as")
     return plain
