@@ -37,7 +37,7 @@ from pde_nb.records.seals import read_sealed, write_sealed
 from pde_nb.runs.record import count_split
 from pde_nb.runs.spec import build
 from pde_nb.sources.data import Data
-from pde_nb.speed.members import alone_because
+from pde_nb.speed.stackable import alone_because
 from pde_nb.speed.stacked import train_members
 from pde_nb.training.loop import NoModel, train
 from pde_nb.training.outputs import predict

@@ -37,6 +37,7 @@ def run_bench(args: argparse.Namespace) -> Exit | None:
         selection=measure_selection,
         compare=measure_comparison,
         stages=measure_stages,
+        draws=measure_draws,
     )
     result, text = measures.get(args.what, measure_steps)(args)
     print(text)
@@ -47,7 +48,12 @@ def run_bench(args: argparse.Namespace) -> Exit | None:
 SHARED = {"what", "json", "debug"}
 OF_COMPARISON = {"data", "label", "attribute", "share", "model"}
 OF_RUNS = {"epochs", "sample", "workers", "bf16", "channels_last", "graph", "compile", "evaluate"}
-TAKEN = dict(compare=OF_COMPARISON, stages=OF_COMPARISON | {"epochs"}, all={"root"})  # others: --repeats
+TAKEN = dict(  # others: --repeats
+    compare=OF_COMPARISON,
+    stages=OF_COMPARISON | {"epochs"},
+    draws=OF_COMPARISON | {"epochs"},
+    all={"root"},
+)
 LEFT_OUT = dict(  # of all options
     train={"repeats"},
     texts={"repeats", "levers"},
@@ -203,14 +209,30 @@ def measure_comparison(args: argparse.Namespace) -> tuple[dict, str]:
     "The result of `pde bench compare`, and its table."
     from pde_nb.benchmarks.comparison import bench_comparison, comparison_table
 
+    data = rows_of_numbers(args)
+    result = bench_comparison(data, args.model or "linear")
+    return result, comparison_table(result)
+
+
+def rows_of_numbers(args: argparse.Namespace) -> Data:
+    "The data of a benchmark for features and tables. Raises `ValueError` for others."
     data = bench_features(args)
     kind = data.inputs.kind
     if kind not in ("features", "table"):
         raise ValueError(
-            f"--data {args.data}: these are {kind}, and bench compare is for features and tables."
+            f"--data {args.data}: these are {kind}, and bench {args.what} is for features and tables."
         )
-    result = bench_comparison(data, args.model or "linear")
-    return result, comparison_table(result)
+    return data
+
+# %% ../../nbs/12_cli/11_bench.ipynb #bndraws1
+def measure_draws(args: argparse.Namespace) -> tuple[dict, str]:
+    "The result of `pde bench draws`, and its table."
+    from pde_nb.benchmarks.draws import MODELS, bench_draws, draws_table
+
+    data = rows_of_numbers(args)
+    passes = 10.0 if args.epochs is None else args.epochs
+    result = bench_draws(data, (args.model,) if args.model else MODELS, passes=passes)
+    return result, draws_table(result)
 
 # %% ../../nbs/12_cli/11_bench.ipynb #bnstage1
 def measure_stages(args: argparse.Namespace) -> tuple[dict, str]:

@@ -10,6 +10,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,6 +34,7 @@ from pde_nb.comparison.sensitivity import (
     grid_to_plain,
     sensitivity_table,
 )
+from .stages import first_of, fit_sharing, is_plain
 from .trials import settings_name, spec_differences
 from ..core.arguments import number, visible
 from ..core.files import sweep, writable_folder
@@ -40,7 +42,7 @@ from ..core.shared import work_once
 from ..core.tables import percent
 from ..methods.base import CannotRun
 from ..records.seals import read_sealed, write_sealed
-from ..runs.fit import Fit, fit_spec
+from ..runs.fit import Fit
 from ..runs.grouped import keep_groups, with_groups
 from ..runs.presets import DEFAULTS
 from ..runs.spec import RunSpec
@@ -89,10 +91,19 @@ def usual_grid(
     return Grid(combinations({name: values[name] for name in values if name not in fixed}))
 
 # %% ../../nbs/09_comparison/15_grid.ipynb #gruns104
+@dataclass(frozen=True)
+class Stages:
+    "Where runs that have settings and seed in common find their first stages, for `fit_sharing`."
+
+    first_in: Path | None = None  # folder in which they share them
+    wanted: tuple = ()  # all of them
+    beside: tuple[Path, ...] = ()  # folders of plain runs, which may be such
+
+
 REMEDY = "move it away and give the command again, which repeats no other run"
 
 
-def grid_run(spec: RunSpec, data: Data, settings: dict, path: Path) -> GridRun:
+def grid_run(spec: RunSpec, data: Data, settings: dict, path: Path, stages: Stages) -> GridRun:
     "The run of a spec, read or made. Raises `ValueError` where the file is damaged, or of another spec."
     config = spec.config()
     if path.exists():
@@ -105,13 +116,14 @@ def grid_run(spec: RunSpec, data: Data, settings: dict, path: Path) -> GridRun:
     folder = path.with_suffix("")
     began = time.monotonic()
     try:
-        fit = fit_spec(spec, data, out=folder, bar=False)
+        fit = fit_sharing(spec, data, out=folder, bar=False, **vars(stages))
         run = run_of_fit(fit, data, settings)
     except (NoModel, CannotRun) as error:
         seconds = round(time.monotonic() - began, 1)
         run = GridRun(settings, spec.seed, seconds, failed=str(error))
     write_sealed(path, dict(run.to_dict(), config=config))
-    shutil.rmtree(folder, ignore_errors=True)
+    if folder not in stages.beside:
+        shutil.rmtree(folder, ignore_errors=True)
     return run
 
 
@@ -141,6 +153,10 @@ class Point:
     def path(self, out: Path) -> Path:
         "The file of the run."
         return out / self.method / f"{settings_name(self.named)}-seed{self.seed}.json"
+
+    def folder(self, out: Path) -> Path:
+        "The folder of the run while it is made."
+        return self.path(out).with_suffix("")
 
 
 def points_of(methods, grid: Grid, passes: float, seeds) -> list[Point]:
@@ -199,6 +215,7 @@ class Asked:
     methods: dict  # name → name or method
     schedule: object
     common: dict  # for `decide`
+    share: bool = True  # whether first stages are trained once
 
     def spec(self, point: Point) -> RunSpec:
         "What a run is. Raises `ValueError` where the method cannot run so."
@@ -224,36 +241,75 @@ def refused_methods(asked: Asked, points: list[Point]) -> dict[str, str]:
                     )
     return refused
 
+# %% ../../nbs/09_comparison/15_grid.ipynb #gruns132
+def alike(points: list[Point]) -> list[list[Point]]:
+    "The points by seed and settings."
+    groups = {}
+    for point in points:
+        groups.setdefault((point.seed, settings_name(point.settings)), []).append(point)
+    return list(groups.values())
+
+
+def stages_of(asked: Asked, group: list[Point], out: Path) -> Stages:
+    "What points with the same seed and settings share."
+    specs = [asked.spec(point) for point in group]
+    wanted = tuple(stage for stage in map(first_of, specs) if stage)
+    if not (wanted and asked.share):
+        return Stages()
+    plain = [point.folder(out) for point, spec in zip(group, specs) if is_plain(spec.method)]
+    one = group[0]
+    return Stages(out / "first" / f"{settings_name(one.settings)}-seed{one.seed}", wanted, tuple(plain))
+
+
+def forget(stages: Stages, out: Path):
+    "Remove what was kept for runs that have the same seed and settings."
+    for folder in (stages.first_in, *stages.beside):
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+    with suppress(OSError):  # it is not empty, or was never there
+        (out / "first").rmdir()
+
 # %% ../../nbs/09_comparison/15_grid.ipynb #gruns110
 def make_runs(asked: Asked, points: list[Point], out: Path, say) -> dict[str, list[GridRun]]:
-    "The runs of each method, read or made."
-    runs = {}
+    "The runs of each method in the order of the points, read or made."
+    made = {}
     clock = Clock(points)
-    for i, point in enumerate(points, 1):
-        path, began = point.path(out), time.monotonic()
-        there = path.exists()
-        run = grid_run(asked.spec(point), asked.data, point.named, path)
-        first = point.method not in clock.made
-        clock.add(point, None if there else time.monotonic() - began)
-        runs.setdefault(point.method, []).append(run)
-        if there:
-            continue
-        what = (
-            f"{i} of {len(points)}: {visible(point.method):12} {settings_name(point.named)} seed {point.seed}"
-        )
-        figure = "no model" if run.failed else f"worst group on validation {percent(run.val.worst_group)}"
-        say(f"{what}  {figure}, {run.seconds:.3g} s")
-        if first and i < len(points):
-            say(f"about {duration(clock.seconds_left)} for the {len(points) - i} runs that are left")
-    return runs
+    for group in alike(points):
+        stages = stages_of(asked, group, out)
+        for point in sorted(group, key=lambda point: point.folder(out) not in stages.beside):
+            path, began = point.path(out), time.monotonic()
+            there = path.exists()
+            run = made[path] = grid_run(asked.spec(point), asked.data, point.named, path, stages)
+            first = point.method not in clock.made
+            clock.add(point, None if there else time.monotonic() - began)
+            if not there:
+                say(f"{len(made)} of {len(points)}: {said_of(point, run)}")
+            if first and not there and len(made) < len(points):
+                left = len(points) - len(made)
+                say(f"about {duration(clock.seconds_left)} for the {left} runs that are left")
+        forget(stages, out)
+    methods = list(dict.fromkeys(point.method for point in points))
+    return {name: [made[point.path(out)] for point in points if point.method == name] for name in methods}
+
+
+def said_of(point: Point, run: GridRun) -> str:
+    "A run and what it came to, in a line."
+    figure = "no model" if run.failed else f"worst group on validation {percent(run.val.worst_group)}"
+    what = f"{visible(point.method):12} {settings_name(point.named)} seed {point.seed}"
+    return f"{what}  {figure}, {run.seconds:.3g} s"
 
 # %% ../../nbs/09_comparison/15_grid.ipynb #gruns117
 def train_ahead(asked: Asked, points: list[Point], out: Path, say):
     "Train the runs that are not there, those of a seed at once as far as they can be stacked."
+    shared = {}
+    for group in alike(points):
+        stages = stages_of(asked, group, out)
+        shared |= {point.path(out): stages.first_in for point in group}
     for seed in sorted({point.seed for point in points}):
         left = [point for point in points if point.seed == seed and not point.path(out).exists()]
-        folders = [point.path(out).with_suffix("") for point in left]
-        alone = fit_ahead([asked.spec(point) for point in left], folders, asked.data)
+        folders = [point.folder(out) for point in left]
+        first_in = [shared[point.path(out)] for point in left]
+        alone = fit_ahead([asked.spec(point) for point in left], folders, asked.data, first_in)
         for why, n in Counter(alone.values()).items():
             say(f"{n} of {len(left)} runs with seed {seed} are trained alone: {why}")
 
@@ -305,6 +361,7 @@ def sensitivity(
     schedule="auto",  # of methods that have one: 'auto', or 'fixed'
     groups: str = "auto",  # where they are from, see `with_groups`
     together: bool = False,  # train the runs that can be stacked at once, see `fit_ahead`
+    share: bool = True,  # train a first stage once for all runs that have it; False: for each of them
     **common,  # for `decide`: model, weights, inputs, device, train_by, and settings that are not varied
 ) -> Sensitivity:
     """Run every method over one grid of settings; what was run before is read.
@@ -318,7 +375,7 @@ def sensitivity(
     grid = grid or usual_grid(data.inputs.kind, common)
     folder = writable_folder(out)
     data = with_groups(data, groups, **network_named(common), out=folder)
-    asked = Asked(data, methods, schedule, common)
+    asked = Asked(data, methods, schedule, common, share)
     with hold(folder), work_once():
         sweep(folder)
         keep_groups(folder, data)

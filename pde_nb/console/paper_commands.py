@@ -186,6 +186,7 @@ BENCHMARKS = {
     "selection": "the run of train validated in full, pruned, and at last",
     "compare": "a comparison on features whose runs are trained one by one, and together",
     "stages": "a comparison whose first stages are trained by each run, and once",
+    "draws": "a run of PDE whose draws are trained in turn, and at once",
     "all": "each of these, beside its floor and what FILE of --json held before",
 }
 
@@ -199,9 +200,9 @@ def bench_parser() -> CommandParser:
         examples=("synthetic", "train --data fake:waterbirds --share 0.01 --size 32"),
         notes=(
             "--repeats belongs to synthetic, expansion and predict; all below to train, texts and, but for "
-            "--sample and --workers, selection. compare and stages take --data (compare: features or a "
-            "table), --label, --attribute, --share, --model (stages also --epochs, the budget of a run; "
-            "default 10); all takes --root, a folder of real data.",
+            "--sample and --workers, selection. compare, stages and draws take --data (compare, draws: "
+            "features or a table), --label, --attribute, --share, --model (stages, draws also --epochs, the "
+            "budget of a run; default 10); all takes --root, a folder of real data.",
         ),
     )
     what = parser.section("what")

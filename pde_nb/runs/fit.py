@@ -116,6 +116,7 @@ from .. import __version__
 from ..core.arguments import number
 from .first_stage import FirstStage, given_run
 from .grouped import as_kept, save_groups, with_groups
+from ..speed.draws_at_once import draws_at_once
 from ..speed.fast import faster
 
 # %% ../../nbs/08_runs/12_fit.ipynb #462c3ecd
@@ -144,6 +145,7 @@ def fit_spec(
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         run = ranks.in_turn(build, spec, data, bar and ranks.main, ranks)
+    run.trained_ahead = draws_at_once(run)
     if minutes is not None:
         check_minutes(minutes, run.method)
     config = built_config(spec, run)
@@ -155,9 +157,8 @@ def fit_spec(
     if began:
         began(run, config)
     notes = run_notes(run, data, heard)
-    keep = dict(checkpoint_every=checkpoint_every, restart=restart, bar=bar, opened=opened)
-    job = Job(run, config, notes, **keep, stage=stage, given=data, minutes=minutes, resume=resume)
-    job = replace(job, on_epoch=on_epoch)
+    keep = dict(checkpoint_every=checkpoint_every, restart=restart, opened=opened, on_epoch=on_epoch)
+    job = Job(run, config, notes, bar=bar, **keep, stage=stage, given=data, minutes=minutes, resume=resume)
     try:
         return fit_in_memory(job) if out is None else fit_in_folder(job, Path(out))
     except RuntimeError as e:

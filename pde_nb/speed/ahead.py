@@ -18,7 +18,7 @@ from ..runs.fit import Job, run_notes, train_first
 from ..runs.grouped import save_groups
 from ..runs.spec import RunSpec, build, built_config
 from ..sources.data import Data
-from .members import alone_because
+from .stackable import alone_because
 from .stacked import train_members
 from ..training.folder import Keeper, claim
 from ..training.run import Run
@@ -103,17 +103,19 @@ def fit_ahead(
     specs: list[RunSpec],
     folders: list,  # of the runs, one each
     data: Data,
-    first_in=None,  # folder in which runs that have the same first stage share it
+    first_in=None,  # folder in which runs that have the same first stage share it, or one for each run
     checkpoint_every: float = 30.0,  # seconds, ≥ 0
 ) -> dict[Path, str]:  # folders of the runs that have to be trained alone, and why
     "Train runs together, each into its folder, up to its last checkpoint; `fit_spec` finishes them."
     if data.inputs.kind not in ("features", "table"):  # these are not prepared only to be left alone
         return {Path(folder): f"its inputs are {data.inputs.kind}" for folder in folders}
-    found = [begun(spec, folder, data, first_in) for spec, folder in zip(specs, folders, strict=True)]
+    shared = first_in if isinstance(first_in, list) else [first_in] * len(specs)
+    found = [begun(spec, folder, data, at) for spec, folder, at in zip(specs, folders, shared, strict=True)]
     left = [one for one in found if one is not None and not one.done]
     twice = [one for one in left if one.stage is not None]
     once = [one for one in left if one.stage is None]
-    there = [one for one in found if one is not None and one.stage is None] if first_in is not None else []
+    sharing = any(at is not None for at in shared)
+    there = [one for one in found if one is not None and one.stage is None] if sharing else []
     serve = {config_digest(one.config) for one in there}  # these runs will be first stages
     firsts = list(map(first_of, twice))
     asked = [*once, *(one for one in firsts if config_digest(one.config) not in serve)]

@@ -25,7 +25,8 @@ from pde_nb.networks.exact import (
 )
 from ..networks.slots import Slots, head_gradients, layers_of, norms_of, stacked_pass
 from .judged import Judge
-from .members import Member, Unit, has_hidden, leave, place
+from .members import Member, Unit, leave, place
+from .stackable import has_hidden
 from ..training.loop import keep_nothing, take_best
 from ..training.run import Run
 

@@ -412,6 +412,7 @@ def beats(self: Run, found: Evaluation, score: tuple | None, value: float | None
 
 # %% ../../nbs/08_training/05_run.ipynb #drw00025
 Run.ahead = None  # a function: the classes of all validation rows at once, where there is a faster way
+Run.trained_ahead = None  # a function: whether it has trained the epoch that the run is about to begin
 Run.epoch_over = None  # a function: called with the run after each epoch, before the next one begins
 
 
