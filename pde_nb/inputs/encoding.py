@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
-from ..sources.columns import HowRead
+from ..columns.columns import HowRead
 from ..sources.examples import need
 
 # %% ../../nbs/05_inputs/07_encoding.ipynb #en000007

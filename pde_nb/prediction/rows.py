@@ -15,10 +15,10 @@ from zipfile import BadZipFile
 import numpy as np
 from jaxtyping import Float, Shaped
 
+from ..columns.new_cells import categories_alike, read_alike
 from ..core.arguments import did_you_mean
 from ..inputs.encoding import ColumnCode, mark_positions
 from ..inputs.preparation import Preparation
-from ..sources.columns import categories_alike, read_alike
 from pde_nb.sources.examples import (
     Arrays,
     Columns,
