@@ -63,7 +63,7 @@ DATA = (
 
 def column_options(section: Section, rare: bool = False):
     "The options that say what the columns of a table are, and what happens to cells without a value."
-    kinds = ", ".join(keys_of("sources.columns", "KINDS"))
+    kinds = ", ".join(keys_of("columns.columns", "KINDS"))
     kind = f"what columns are, where they are not what they seem: {kinds}; as in income=number,id=drop"
     section.add("--as", rare=rare, nargs="+", action="extend", metavar="COLUMN=KIND", help=kind)
     missing = (

@@ -15,10 +15,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from ..algorithm.groups import make_groups, random_rank
+from ..columns.columns import KINDS
+from ..columns.refusals import WAYS, Doubt, RefusedColumn
 from ..core.arguments import did_you_mean, number
 from ..runs.fit import robust_fit
 from ..sources.blanks import blank_cells, column_with_blanks, known_values, value_codes
-from ..sources.columns import KINDS, WAYS, Doubt, RefusedColumn
 from ..sources.data import Data, from_arrays
 from ..sources.tables import from_table
 

@@ -21,12 +21,12 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int, Shaped
 
+from ..columns.refusals import check_kinds
 from ..core.arguments import did_you_mean
 from ..core.cells import says_missing
 from ..core.files import listed
 from ..core.packages import need
 from .blanks import column_with_blanks
-from .columns import check_kinds
 from .data import Data, make_data, split_code
 from .examples import fingerprint
 from .stored import LARGE, ROOM, STEP, known_digest
