@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
+from ..columns.columns import HowRead
 from ..core.packages import need
-from ..sources.columns import HowRead
 
 # %% ../../nbs/05_inputs/07_encoding.ipynb #en000007
 @dataclass(frozen=True, eq=False)

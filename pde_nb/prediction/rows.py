@@ -15,11 +15,11 @@ from zipfile import BadZipFile
 import numpy as np
 from jaxtyping import Float, Shaped
 
+from ..columns.new_cells import categories_alike, read_alike
 from ..core.arguments import did_you_mean
 from ..core.packages import need
 from ..inputs.encoding import ColumnCode, mark_positions
 from ..inputs.preparation import Preparation
-from ..sources.columns import categories_alike, read_alike
 from ..sources.examples import Arrays, Columns, Pictures, Texts, find_pictures, make_arrays, string_array
 from ..sources.table_files import check_twice, table_pieces
 

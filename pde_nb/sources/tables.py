@@ -18,22 +18,19 @@ from dataclasses import dataclass, field, replace
 
 from jaxtyping import Shaped
 
-from ..core.cells import NO_VALUE, SHOWN, Cell, Distinct, Origin, counted, distinct, listed, says_missing
-from ..core.statistics import far_rows
-from pde_nb.sources.columns import (
+from pde_nb.columns.columns import (
     ColumnReading,
-    Doubt,
     HowRead,
     is_numbers,
     middle_and_ends,
     read_column,
     reading_row,
     readings_table,
-    refusal,
-    refuse_cells,
-    refuse_column,
     twins,
 )
+from ..columns.refusals import Doubt, refusal, refuse_cells, refuse_column
+from ..core.cells import NO_VALUE, SHOWN, Cell, Distinct, Origin, counted, distinct, listed, says_missing
+from ..core.statistics import far_rows
 from .examples import Columns, Pictures, Texts, find_pictures, string_array
 
 # %% ../../nbs/05_sources/03_tables.ipynb #tb000005
@@ -276,9 +273,9 @@ def _picture_inputs(frame, image, root) -> Pictures:
 # %% ../../nbs/05_sources/03_tables.ipynb #08f6bee3
 from pathlib import Path
 
+from ..columns.refusals import check_kinds
 from ..core.packages import need
 from .blanks import known_values, mask_blanks
-from .columns import check_kinds
 from .data import Data, make_data, split_codes
 from .table_files import check_twice
 
