@@ -89,11 +89,12 @@ def earlier(path: Path) -> list[dict]:
 
 
 def write_record(path: Path, found: list[dict], searched_pages: list[str]):
-    """Write what was found, in place of what the record says of the same pages."""
+    """Write what was found, in place of what the record says of these pages, and of pages that are gone."""
     sys.path.insert(0, str(ROOT))
     from pde_nb.records.seals import write_sealed
 
-    kept = [line for line in earlier(path) if line["page"] not in searched_pages]
+    others = set(pages([])) - set(searched_pages)
+    kept = [line for line in earlier(path) if line["page"] in others]
     lines = sorted([*kept, *found], key=lambda line: line["page"])
     write_sealed(path, dict(command="python tools/fuzz.py", properties=lines))
 

@@ -141,10 +141,10 @@ def report_file(records: list[RunRecord], args: argparse.Namespace) -> Path | No
     folder = Path(".")
     if len(records) == 1 and records[0].folder:
         folder = records[0].folder
-    file = Path(args.out) if args.out else folder / "pages.html"
+    file = Path(args.out) if args.out else folder / "report.html"
     writable_folder(file.parent)
     if file.is_dir():
-        example = str(file / "pages.html")
+        example = str(file / "report.html")
         raise ValueError(f"--out {str(file)!r} is a folder; name a file, such as {example!r}.")
     return file
 

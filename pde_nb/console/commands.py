@@ -197,10 +197,10 @@ def report_parser() -> CommandParser:
     )
     what = parser.section("what")
     what.add("runs", metavar="RUN", nargs="+", help="folder of a run, or a record.json")
-    place = "write pages.html, into the folder of the run; of several, into the current one"
+    place = "write report.html, into the folder of the run; of several, into the current one"
     what.add("--html", action="store_true", help=place)
     what.add("--out", metavar="FILE", help="write to this file: Markdown where it ends in .md, else HTML")
-    pages = "of several: write the page of each as pages.html into its folder first, and link to it"
+    pages = "of several: write the page of each as report.html into its folder first, and link to it"
     what.add("--pages", action="store_true", help=pages)
     tables = "write every table of the page, with all rows, into this folder too: groups.csv, mistakes.csv, …"
     what.add("--csv", metavar="FOLDER", help=tables)

@@ -46,7 +46,7 @@ class Page:
         `ValueError` where nothing can be written."""
         path = Path(path)
         if path.is_dir():
-            example = str(path / "pages.html")
+            example = str(path / "report.html")
             raise ValueError(f"{str(path)!r} is a folder; name a file, such as {example!r}.")
         writable_folder(path.parent)
         write_page(path, self.markdown if path.suffix == ".md" else self.html)

@@ -184,7 +184,7 @@ def named_by_validation(found: list[Variant]) -> bool:
     return all("val" in run.splits for variant in found for run in variant.runs)
 
 # %% ../../nbs/10_report/05_runs.ipynb #rn000005
-RUN_PAGE = "pages.html"  # the page of a run, in its folder
+RUN_PAGE = "report.html"  # the page of a run, in its folder
 LINKED = ("record.json", "config.json", "split.csv", "ledger.csv", "model.safetensors")
 
 

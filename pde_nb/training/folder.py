@@ -213,7 +213,7 @@ PARTS = (  # what a run leaves beside its record; the record has the digest of e
 )
 SEALED_FILES = (*PARTS, "first/record.json", *(f"first/{name}" for name in PARTS))
 # in the order in which a restart removes them: while the config stands, the folder is that run's
-RUN_FILES = ("record.json", "checkpoint.safetensors", "pages.html", *reversed(PARTS))
+RUN_FILES = ("record.json", "checkpoint.safetensors", "report.html", *reversed(PARTS))
 LASTING = "config.json", "checkpoint.safetensors", GROUPS_FILE  # stay where a run that has ended goes on
 START_ANEW = "or delete this one to start anew (restart=True, or pde_train --restart, does so)"
 REMEDY = f"name another folder, {START_ANEW}"

@@ -131,7 +131,7 @@ OTHERS = (
     Command("diagnose-columns", "pde_diagnose --data {data}/loans.csv --label granted --json diagnosis.json"),
     Command(
         "report",
-        "pde_report {runs}/train-pde/cwd/out --out pages.html",
+        "pde_report {runs}/train-pde/cwd/out --out report.html",
         long=False,
         needs=("train-pde",),
     ),
