@@ -19,8 +19,9 @@ from jaxtyping import Int
 from ..algorithm.groups import Overlap
 from ..core.arguments import did_you_mean
 from ..core.files import write_whole
-from ..sources.data import SPLITS, Data, make_data, split_codes
+from ..sources.data import Data, make_data
 from ..sources.examples import Texts, check_table_file, find_pictures, need, read_table
+from ..sources.splits import SPLITS, split_codes
 from ..sources.tables import text_column
 
 # %% ../../nbs/05_published/04_published.ipynb #eb6942cb

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..core.arguments import did_you_mean
 from .published import ALLOWED, PUBLISHED
-from ..sources.data import SPLITS
+from ..sources.splits import SPLITS
 
 # %% ../../nbs/05_published/11_published_check.ipynb #b165abd8
 from collections.abc import Callable
@@ -169,8 +169,8 @@ from pde_nb.published.published import (
     find_set,
     read_celeba_table,
 )
-from ..sources.data import split_codes
 from ..sources.examples import read_table
+from ..sources.splits import split_codes
 
 # %% ../../nbs/05_published/11_published_check.ipynb #a20adfc9
 def _find_folder(name, root, findings) -> Path | None:

@@ -26,8 +26,9 @@ from ..core.arguments import did_you_mean
 from ..core.cells import says_missing
 from ..core.files import listed
 from .blanks import column_with_blanks
-from .data import Data, make_data, split_code
+from .data import Data, make_data
 from .examples import check_twice, fingerprint, need
+from .splits import split_code
 from .stored import LARGE, ROOM, STEP, known_digest
 
 # %% ../../nbs/05_sources/03_columnar.ipynb #ca000007

@@ -17,8 +17,9 @@ import numpy as np
 from ..core.arguments import did_you_mean
 from ..published.published import SOURCES
 from .blanks import blank_cells, check_found, column_with_blanks
-from .data import SPLITS, Data, make_data, split_code
+from .data import Data, make_data
 from .examples import Texts, find_pictures, import_torchvision, make_arrays, need, string_array
+from .splits import SPLITS, split_code
 from .tables import from_table
 
 # %% ../../nbs/05_sources/14_hubs.ipynb #9b07182e

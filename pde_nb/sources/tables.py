@@ -275,8 +275,9 @@ from pathlib import Path
 
 from ..columns.refusals import check_kinds
 from .blanks import known_values, mask_blanks
-from .data import Data, make_data, split_codes
+from .data import Data, make_data
 from .examples import check_twice, need
+from .splits import split_codes
 
 # %% ../../nbs/05_sources/03_tables.ipynb #tb000009
 def role_rows(frame, roles: dict, splits, data: Data, opening: Opening) -> list[tuple]:
