@@ -52,8 +52,15 @@ BASE_MODULES = (
     *("theory.data_model", "theory.network", "theory.dynamics", "theory.noise_bounds"),
     *("theory.learning_times", "theory.warmup_times", "theory.experiment", "theory.experiment_table"),
     *("phase.phase_plane", "phase.phase", "phase.phase_record", "proofs.early_stage", "proofs.claims"),
-    *("sources.examples", "sources.data", "sources.tables", "published.published", "sources.hubs"),
-    *("published.download", "published.archives", "published.published_check", "published.published_fetch"),
+    *("sources.examples", "sources.splits", "sources.data", "sources.tables"),
+    *(
+        "sources.hubs",
+        "published.published",
+        "published.download",
+        "published.archives",
+        "published.published_check",
+        "published.published_fetch",
+    ),
     *("training.selection", "console.program", "cli.shell", "cli.entry", "cli_data.data"),
 )
 HEAVY_MODULES = ("torch", "torchvision", "transformers", "sklearn", "matplotlib.pyplot")

@@ -38,8 +38,9 @@ from pde_nb.grouping.representation import represent
 from pde_nb.records.seals import read_measurement, write_sealed
 from pde_nb.runs.fit import fit_spec
 from pde_nb.runs.grouped import network_of, with_groups
-from pde_nb.sources.data import SPLITS, Data
+from pde_nb.sources.data import Data
 from pde_nb.sources.known import only_known
+from pde_nb.sources.splits import SPLITS
 
 RECORDS = Path(__file__).resolve().parents[1] / "results" / "evidence"
 KNOWN = {  # condition → as `only_known` has it

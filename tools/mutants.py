@@ -311,10 +311,10 @@ TRAINED = (
 DATA = (
     Mutant(
         "a split is not divided alike within groups",
-        "sources.data",
+        "sources.splits",
         "+ 0.5) / groups.counts[groups.ids]",
         "+ 0.5) / len(groups)",
-        ("05_sources/02_data", SOURCES),
+        ("05_sources/01_splits", SOURCES),
     ),
     Mutant(
         "columns are scaled by the test rows too",

@@ -25,7 +25,8 @@ from ..labelling.sampling import REASONS, Chosen, choose_rows, guess_so_far
 from ..labelling.worth import LabelsWorth, what_more_labels_buy
 from ..published.published import READERS
 from ..sources.blanks import blank_cells, value_codes
-from ..sources.data import SPLITS, Data, from_arrays
+from ..sources.data import Data, from_arrays
+from ..sources.splits import SPLITS
 from ..sources.tables import file_column, from_table, read_asked
 
 # %% ../../nbs/12_cli_data/05_labels.ipynb #lb000007

@@ -16,7 +16,8 @@ from ..grouping.representation import Representation, represent, seen_folder
 from ..labelling.sampling import guess_so_far
 from ..labelling.worth import LabelsWorth, what_more_labels_buy
 from ..sources.blanks import blank_cells, value_codes, without_unlabelled
-from ..sources.data import SPLITS, Data
+from ..sources.data import Data
+from ..sources.splits import SPLITS
 
 # %% ../../nbs/12_cli_data/04_partly.ipynb #pl000006
 @dataclass(frozen=True, eq=False)

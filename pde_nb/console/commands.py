@@ -123,7 +123,7 @@ def eval_parser() -> CommandParser:
     )
     what = parser.section("what")
     what.add("run", metavar="RUN", help="folder of the run")
-    parts = constant("sources.data", "SPLITS")
+    parts = constant("sources.splits", "SPLITS")
     what.add("--split", default="test", choices=parts, help="part of the data; default test")
     what.add("--json", metavar="FILE", help="write the figures as JSON; - prints them")
     other_data_options(parser.section("other data"))
@@ -204,7 +204,7 @@ def report_parser() -> CommandParser:
     what.add("--pages", action="store_true", help=pages)
     tables = "write every table of the page, with all rows, into this folder too: groups.csv, mistakes.csv, …"
     what.add("--csv", metavar="FOLDER", help=tables)
-    parts = constant("sources.data", "SPLITS")
+    parts = constant("sources.splits", "SPLITS")
     what.add("--split", default="test", choices=parts, help="part of the data; default test")
     content_options(parser.section("what is on the page"))
     moved_data_options(parser.section("data that was moved"))

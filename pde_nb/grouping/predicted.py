@@ -38,7 +38,8 @@ def trusted_rows(
 from .guess import AttributeGuess, GuessNames, guess_attribute
 from .representation import Representation
 from ..sources.blanks import Guess, known_groups, value_codes, without_unlabelled
-from ..sources.data import SPLITS, Data
+from ..sources.data import Data
+from ..sources.splits import SPLITS
 
 
 def guess_all(

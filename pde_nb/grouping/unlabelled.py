@@ -17,7 +17,8 @@ from .infer import CannotInfer, Inferred, infer_groups
 from .predicted import FEWEST
 from .representation import Representation
 from ..sources.blanks import Guess, known_groups
-from ..sources.data import SPLITS, Data
+from ..sources.data import Data
+from ..sources.splits import SPLITS
 
 # %% ../../nbs/07_grouping/11_unlabelled.ipynb #ul000007
 VARIABLE = "inferred"  # what the environment is called in the names of groups

@@ -153,7 +153,7 @@ def layout_of(name: str) -> Layout:
 # %% ../../nbs/05_published/12_published_fetch.ipynb #e69844f1
 from .download import size_text
 from .published import TABLES
-from ..sources.data import SPLITS
+from ..sources.splits import SPLITS
 
 # %% ../../nbs/05_published/12_published_fetch.ipynb #ccfdd405
 def where(name: str, root=".") -> str:

@@ -20,7 +20,7 @@ from ..runs.grouped import GROUPS
 from ..runs.record import RunRecord, judged_in, rung_text
 from ..sources.blanks import KeptGuess
 from ..sources.columnar import table_cells
-from ..sources.data import SPLITS
+from ..sources.splits import SPLITS
 
 # %% ../../nbs/10_report/08_origin_section.ipynb #og000003
 def origin_section(

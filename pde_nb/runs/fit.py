@@ -21,7 +21,8 @@ from ..prediction.predictor import Predictor
 from .portable import complete_folder, prediction_columns, predictor_of, save_portable
 from .record import RunRecord
 from .spec import RunSpec, build, built_config, decide
-from ..sources.data import SPLITS, Data
+from ..sources.data import Data
+from ..sources.splits import SPLITS
 from ..training.folder import hold
 from ..training.run import Run
 

@@ -28,7 +28,8 @@ from ..networks.text import TextClassifier, text_network
 from ..prediction.predictor import Predictor, probability_names, softmax, source_logits
 from ..prediction.temperature import Temperature, fit_temperature
 from ..records.seals import COPY_AGAIN, read_sealed, write_sealed
-from ..sources.data import SPLITS, Data
+from ..sources.data import Data
+from ..sources.splits import SPLITS
 from ..training.folder import LINES, add_file, load_finished, read_config, read_record_of, run_file
 from ..training.run import Run
 

@@ -464,7 +464,8 @@ import numpy as np
 
 from ..published.published import PUBLISHED, count_cells
 from ..sources.blanks import without_unlabelled
-from ..sources.data import SPLITS, Data
+from ..sources.data import Data
+from ..sources.splits import SPLITS
 
 # %% ../../nbs/08_runs/08_presets.ipynb #made0002
 KINDS = {"waterbirds": ("pictures", "pixels"), "celebA": ("pictures", "pixels"), "civilcomments": ("texts",)}

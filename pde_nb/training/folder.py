@@ -382,7 +382,8 @@ from ..core.files import write_whole
 from ..core.shared import once
 from ..core.tables import disarm
 from ..networks.weights import read_weights
-from ..sources.data import SPLITS, Data
+from ..sources.data import Data
+from ..sources.splits import SPLITS
 from .checkpoints import write_bytes
 
 # %% ../../nbs/08_training/03_folder.ipynb #fafefbd9
