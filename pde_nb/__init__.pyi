@@ -27,7 +27,7 @@ from .methods.subsample import Subsample as Subsample
 from .report.report import report_html as report_html
 from .sources.data import Data as Data
 from .sources.data import from_arrays as from_arrays
-from .sources.examples import example_table as example_table
+from .sources.table_files import example_table as example_table
 from .sources.hubs import from_hf as from_hf
 from .sources.hubs import from_wilds as from_wilds
 from .sources.tables import from_folder as from_folder

@@ -20,8 +20,9 @@ from ..algorithm.groups import Overlap
 from ..core.arguments import did_you_mean
 from ..core.files import write_whole
 from ..core.packages import need
-from ..sources.data import SPLITS, Data, make_data, split_codes
+from ..sources.data import Data, make_data
 from ..sources.examples import Texts, find_pictures
+from ..sources.splits import SPLITS, split_codes
 from ..sources.table_files import check_table_file, read_table
 from ..sources.tables import text_column
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..core.arguments import did_you_mean
 from .published import ALLOWED, PUBLISHED
-from ..sources.data import SPLITS
+from ..sources.splits import SPLITS
 
 # %% ../../nbs/05_published/11_published_check.ipynb #b165abd8
 from collections.abc import Callable
@@ -169,7 +169,7 @@ from pde_nb.published.published import (
     find_set,
     read_celeba_table,
 )
-from ..sources.data import split_codes
+from ..sources.splits import split_codes
 from ..sources.table_files import read_table
 
 # %% ../../nbs/05_published/11_published_check.ipynb #a20adfc9

@@ -27,8 +27,9 @@ from ..core.cells import says_missing
 from ..core.files import listed
 from ..core.packages import need
 from .blanks import column_with_blanks
-from .data import Data, make_data, split_code
+from .data import Data, make_data
 from .examples import fingerprint
+from .splits import split_code
 from .stored import LARGE, ROOM, STEP, known_digest
 from .table_files import check_twice
 

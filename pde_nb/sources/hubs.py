@@ -18,8 +18,9 @@ from ..core.arguments import did_you_mean
 from ..core.packages import import_torchvision, need
 from ..published.published import SOURCES
 from .blanks import blank_cells, check_found, column_with_blanks
-from .data import SPLITS, Data, make_data, split_code
+from .data import Data, make_data
 from .examples import Texts, find_pictures, make_arrays, string_array
+from .splits import SPLITS, split_code
 from .tables import from_table
 
 # %% ../../nbs/05_sources/14_hubs.ipynb #9b07182e

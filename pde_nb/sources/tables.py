@@ -276,7 +276,8 @@ from pathlib import Path
 from ..columns.refusals import check_kinds
 from ..core.packages import need
 from .blanks import known_values, mask_blanks
-from .data import Data, make_data, split_codes
+from .data import Data, make_data
+from .splits import split_codes
 from .table_files import check_twice
 
 # %% ../../nbs/05_sources/03_tables.ipynb #tb000009
