@@ -395,7 +395,7 @@ class Together:
     folder: Path
     common: dict
     say: object
-    on_epoch: object = None  # told of each epoch once the run is over
+    on_epoch: object = None  # told of each epoch
 
     def train(self, asked: list[tuple[str, dict, int]]):  # names, settings and seeds
         "Train the runs that are asked for, those that can be stacked in one go."
@@ -404,7 +404,7 @@ class Together:
             how = dict(settings=settings, seed=seed, **self.common)
             specs.append(contender_spec(self.contenders[name], self.data, **how))
             folders.append(run_folder(self.folder, name, settings, seed))
-        alone = fit_ahead(specs, folders, self.data, self.folder / "first")
+        alone = fit_ahead(specs, folders, self.data, self.folder / "first", on_epoch=self.on_epoch)
         for why in sorted(set(alone.values())):
             n = list(alone.values()).count(why)
             self.say(f"{n} of {len(specs)} runs are trained alone: {why}")

@@ -342,7 +342,7 @@ def tell_all(self: Following, run: Run):
         except EndRun as e:
             listener.sound = True
             run.stopped = run.stopped or str(e)
-    run.notes += [text for text in self.said if text not in before]
+    run.notes += [text for text in self.said if text not in before and text not in run.notes]
 
 # %% ../../nbs/08_runs/10_hooks.ipynb #hk000028
 @patch

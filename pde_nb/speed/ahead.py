@@ -16,6 +16,8 @@ from ..methods.dfr import DFR
 from ..runs.first_stage import FirstStage, config_digest
 from ..runs.fit import Job, run_notes, train_first
 from ..runs.grouped import save_groups
+from ..runs.hooks import Following
+from ..runs.logs import logs_of
 from ..runs.spec import RunSpec, build, built_config
 from ..sources.data import Data
 from .stackable import alone_because
@@ -33,6 +35,7 @@ class Begun:
     config: dict  # with how the data was opened
     notes: list[str]  # for the record
     stage: FirstStage | None = None  # of a method of two stages
+    followed: bool = True  # whether somebody may be told of its epochs: not of a first stage
 
     @property
     def done(self) -> bool:
@@ -58,10 +61,37 @@ def first_of(second: Begun) -> Begun:
     one, config = second.stage.start(second.run)
     folder = second.stage.folder(one.method.name, config, second.folder)
     opened = config.pop("opened")
-    return Begun(one, folder, dict(config, opened=opened), second.notes)
+    return Begun(one, folder, dict(config, opened=opened), second.notes, followed=False)
 
 # %% ../../nbs/08_speed/22_ahead.ipynb #ah000007
-def go_ahead(those: list[Begun], data: Data, checkpoint_every: float) -> dict[Path, str]:
+class Told:
+    "A keeper that tells of each epoch as it ends, and then keeps; who is told may end the run."
+
+    each_epoch = True
+
+    def __init__(self, keeper: Keeper, logs: Following, run: Run):
+        self.keeper = keeper
+        self.every = keeper.every
+        self.tell = logs.before(run, keeper)
+
+    @property
+    def asked(self):
+        return self.keeper.asked
+
+    def __call__(self, run: Run, force: bool = False):
+        self.tell(run, force=force)
+
+
+def told_keeper(one: Begun, keeper: Keeper, on_epoch, stack: ExitStack):
+    "The keeper of a run, that tells of its epochs where somebody is to be told."
+    if on_epoch is None or not one.followed:
+        return keeper
+    config = {name: value for name, value in one.config.items() if name != "opened"}
+    logs = stack.enter_context(Following(logs_of(on_epoch, one.folder), one.folder, config))
+    return Told(keeper, logs, one.run)
+
+
+def go_ahead(those: list[Begun], data: Data, checkpoint_every: float, on_epoch=None) -> dict[Path, str]:
     "Train those that can be stacked to their ends, one for each folder; why the others cannot, by folder."
     alone, runs = {}, {}
     keepers = []
@@ -83,7 +113,7 @@ def go_ahead(those: list[Begun], data: Data, checkpoint_every: float) -> dict[Pa
                 continue
             save_groups(one.folder, data)
             runs[one.folder] = one.run
-            keepers.append(keeper)
+            keepers.append(told_keeper(one, keeper, on_epoch, stack))
         train_members(list(runs.values()), keepers)
     return alone
 
@@ -105,6 +135,7 @@ def fit_ahead(
     data: Data,
     first_in=None,  # folder in which runs that have the same first stage share it, or one for each run
     checkpoint_every: float = 30.0,  # seconds, ≥ 0
+    on_epoch=None,  # told of each epoch of each run, see `robust_fit`
 ) -> dict[Path, str]:  # folders of the runs that have to be trained alone, and why
     "Train runs together, each into its folder, up to its last checkpoint; `fit_spec` finishes them."
     if data.inputs.kind not in ("features", "table"):  # these are not prepared only to be left alone
@@ -119,7 +150,7 @@ def fit_ahead(
     serve = {config_digest(one.config) for one in there}  # these runs will be first stages
     firsts = list(map(first_of, twice))
     asked = [*once, *(one for one in firsts if config_digest(one.config) not in serve)]
-    found = go_ahead(asked, data, checkpoint_every)
+    found = go_ahead(asked, data, checkpoint_every, on_epoch)
     why = {config_digest(one.config): found[one.folder] for one in asked if one.folder in found}
     begin_with = zip([*once, *twice], [*once, *firsts])
     digests = {run.folder: config_digest(one.config) for run, one in begin_with}
@@ -127,4 +158,4 @@ def fit_ahead(
     second = [one for one in twice if not isinstance(one.run.method, DFR)]  # whose second has no steps
     second = [one for one in second if not alone_because(one.run)]
     fit = [one for one in second if handed_over(one, data)]
-    return alone | go_ahead(fit, data, checkpoint_every)
+    return alone | go_ahead(fit, data, checkpoint_every, on_epoch)
