@@ -19,7 +19,7 @@ from .usual_loop import Items, UsualTimes, usual_times, usual_work
 from .whole_runs import cut_spec, device_name, duration, fresh_run, input_size, network_name
 from ..core.files import surroundings
 from ..core.tables import Table
-from ..inputs.inputs import load_tokenizer
+from ..inputs.texts import load_tokenizer
 from ..prediction.checked import PackedEvaluation
 from ..runs.spec import RunSpec
 from ..sources.data import Data

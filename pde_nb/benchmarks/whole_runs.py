@@ -161,7 +161,7 @@ from .fake_data import sample_rows
 from .levers import ceiling_rate, floor_rate
 from .usual_loop import Items, seconds_of, usual_times, usual_work
 from ..core.files import surroundings
-from ..inputs.inputs import load_tokenizer
+from ..inputs.texts import load_tokenizer
 from ..runs.record import count_split
 
 # %% ../../nbs/11_benchmarks/05_whole_runs.ipynb #7a5cc4b0

@@ -24,8 +24,9 @@ from pde_nb.inputs.encoding import (
     standard_dict,
     standard_from_dict,
 )
-from .inputs import ArraySource, TokenSource
+from .inputs import ArraySource
 from .picture_cache import decode_all
+from .texts import TokenSource
 from pde_nb.records.schema import (
     Document,
     Fields,
