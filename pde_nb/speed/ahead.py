@@ -90,7 +90,7 @@ def told_keeper(one: Begun, keeper: Keeper, on_epoch, stack: ExitStack):
     logs = stack.enter_context(Following(logs_of(on_epoch, one.folder), one.folder, config))
     return Told(keeper, logs, one.run)
 
-
+# %% ../../nbs/08_speed/22_ahead.ipynb #ah00007b
 def go_ahead(those: list[Begun], data: Data, checkpoint_every: float, on_epoch=None) -> dict[Path, str]:
     "Train those that can be stacked to their ends, one for each folder; why the others cannot, by folder."
     alone, runs = {}, {}
