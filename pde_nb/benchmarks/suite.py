@@ -39,6 +39,7 @@ CPU = "--device cpu --workers 2"
 FAKE = (
     Part("comparison, fake features", "compare --data fake:waterbirds --share 0.2"),
     Part("first stages, fake features", "stages --data fake:waterbirds --share 0.2"),
+    Part("draws, fake features", "draws --data fake:waterbirds --share 0.2"),
     Part("pictures, fake", f"train --data fake:waterbirds --share 0.02 --size 32 --model small_cnn {CPU}"),
     Part("texts, fake", f"train --data fake:civilcomments --share 0.0005 --sample 16 --batch-size 8 {CPU}"),
 )
@@ -65,7 +66,7 @@ def real_parts(root: Path) -> dict[str, tuple[Part, ...]]:
         return shlex.quote(str(root / name))
 
     features = f"--data {at('waterbirds_features.npz')} --label y --attribute place"
-    adult = f"compare --data {at('adult.csv')} --label income --attribute sex"
+    adult = f"--data {at('adult.csv')} --label income --attribute sex"
     digits = f"--data {at('coloured_mnist.npz')} --label y --attribute colour --model small_cnn"
     digits += " --epochs 40 --device cpu"
     texts = f"texts --data {at('sick.csv')} --label contradiction --attribute negation"
@@ -76,8 +77,12 @@ def real_parts(root: Path) -> dict[str, tuple[Part, ...]]:
         "waterbirds_features.npz": (
             Part("comparison, Waterbirds features", f"compare {features}"),
             Part("first stages, Waterbirds features", f"stages {features}"),
+            Part("draws, Waterbirds features", f"draws {features}"),
         ),
-        "adult.csv": (Part("comparison, Adult", adult),),
+        "adult.csv": (
+            Part("comparison, Adult", f"compare {adult}"),
+            Part("draws, Adult", f"draws {adult}"),
+        ),
         "coloured_mnist.npz": (
             Part("coloured MNIST", f"train {digits} --workers 2"),
             Part("coloured MNIST, late choice", f"train {digits} --workers 2 --evaluate least"),
@@ -108,6 +113,7 @@ def figures_of(result: dict) -> list[Figure]:
         texts=text_figures,
         selection=selection_figures,
         stages=stage_figures,
+        draws=draw_figures,
     )
     kind = result.get("bench")
     if kind not in kinds:
@@ -170,6 +176,16 @@ def selection_figures(result: dict) -> list[Figure]:
             ratio = result["beside"]
             what += " beside one, on the clock"
         figures.append(Figure(f"{what}, {same}", ratio))
+    return figures
+
+
+def draw_figures(result: dict) -> list[Figure]:
+    "The draws of one run at once, beside in turn."
+    figures = []
+    for row in result["rows"]:
+        same = "equal" if row["equal"] else "NOT equal"
+        what = f"{row['model']}, schedule {row['schedule']}, {same}"
+        figures.append(Figure(what, row["in_turn"] / row["at_once"]))
     return figures
 
 

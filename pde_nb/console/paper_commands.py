@@ -195,7 +195,7 @@ def bench_parser() -> CommandParser:
     "The options of `pde bench`."
     parser = CommandParser(
         "bench",
-        usage="{" + ",".join(BENCHMARKS) + "} [options]",
+        usage="WHAT [options]",
         description="Ratios against the usual way of doing the same, both measured in one run.",
         examples=("synthetic", "train --data fake:waterbirds --share 0.01 --size 32"),
         notes=(
