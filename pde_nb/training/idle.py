@@ -76,9 +76,8 @@ def said_in_threads(
 # %% ../../nbs/08_training/04_idle.ipynb #id000017
 def core_count() -> int:
     "The cores that this process may use."
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    allowed = getattr(os, "sched_getaffinity", None)  # which not every system has
+    return len(allowed(0)) if allowed else os.cpu_count() or 1
 
 # %% ../../nbs/08_training/04_idle.ipynb #id000018
 def idle_threads(
