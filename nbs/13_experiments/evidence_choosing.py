@@ -28,16 +28,16 @@ SHAPES = "o", "s", "D", "^", "v"
 
 @dataclass(frozen=True)
 class Standing:
-    "How a method does on all data sets."
+    "How a method does on all tasks."
 
     name: str
     worst: dict[str, float]  # data set → worst group on test in percent, mean over seeds
     gaps: dict[str, float]  # data set → points below the best method there, ≥ 0
-    passes: float  # over the training set, mean over data sets
+    passes: float  # over the training set, mean over tasks
 
     @property
     def gap(self) -> float:
-        "Points below the best, mean over data sets."
+        "Points below the best, mean over tasks."
         return mean(self.gaps.values())
 
     @property
@@ -114,7 +114,7 @@ def best_of(found: list[Standing], needs: tuple[str, ...]) -> Standing:
 
 
 def gain_text(found: list[Standing], needs: tuple[str, ...]) -> str:
-    "What the best method under a condition gains over plain training, mean over data sets."
+    "What the best method under a condition gains over plain training, mean over tasks."
     one = best_of(found, needs)
     erm = next(other for other in found if other.name == "erm")
     gains = [one.worst[key] - erm.worst[key] for key in one.worst]
@@ -145,7 +145,7 @@ def sceptical_sentences(found: list[Standing]) -> list[str]:
     nearest = min(without, key=without.get)
     return [
         f"**No method is best everywhere:** {number_text(len(names))} methods have the highest mean on one "
-        f"of the {number_text(len(TASKS))} data sets or more ({joined(names)}).",
+        f"of the {number_text(len(TASKS))} tasks or more ({joined(names)}).",
         f"**One data set decides the order.** By the mean over all, {first.title} is nearest to the best, "
         f"{lead:.1f} points before {second.title}. Without coloured MNIST, whose smallest group has one row, "
         f"{nearest} is nearest ({without[nearest]:.1f} points below the best; PDE {without['PDE']:.1f}).",

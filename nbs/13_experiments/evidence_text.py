@@ -234,7 +234,7 @@ def overview_sentences() -> list[str]:
         ahead = sum(d.verdict == "ahead" for d in differences)
         behind = sum(d.verdict == "behind" for d in differences)
         rest = len(tasks) - ahead - behind
-        of = f"{number_text(len(tasks))} data sets"
+        of = f"{number_text(len(tasks))} tasks"
         text = f"PDE is ahead of {METHODS[other]} on **{number_text(ahead)}** of {of}"
         if rest:
             text += f", and not told apart from it on {number_text(rest)}"

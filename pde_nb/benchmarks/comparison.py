@@ -120,7 +120,7 @@ def comparison_table(result: dict) -> str:
         ratios = [f"{slow[key] / row[key]:.1f}×" for key in ("seconds", "processor")]
         load = "" if row["load"] is None else f"{row['load']:.1f}"
         rows.append((row["way"], f"{row['seconds']:.1f}", f"{row['processor']:.1f}", *ratios, load))
-    head = ("a comparison", "seconds", "of processor", "ratio", "of processor time", "load")
+    head = ("a comparison", "seconds", "processor seconds", "ratio", "ratio of these", "load")
     what = f"{result['runs']} runs and first stages of model {result['model']!r} on {result['data']} "
     what += f"({result['examples']:,} × {result['inputs']:,}), {result['threads']} thread(s), "
     same = f"{result['equal']} of {result['runs']} records are equal."

@@ -45,7 +45,9 @@ class ColumnReading:
 
     name: str
     kind: str  # 'number', 'category', 'boolean', 'date', 'empty' or 'collection'
-    values: Shaped[np.ndarray, " n"] = field(repr=False)  # float64; strings of a category, '' where missing
+    values: Shaped[np.ndarray, " n"] = field(
+        repr=False
+    )  # float64; strings of a category, 'missing' where there is none
     gone: Shaped[np.ndarray, " n"] = field(repr=False)  # boolean: no value, or a cell that does not fit
     n_missing: int = 0  # cells without a value
     n_bad: int = 0  # cells with a value that does not fit
