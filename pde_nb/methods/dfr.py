@@ -331,9 +331,11 @@ def fit_once(self: DFR, train: Embedded, val: Embedded, n_classes: int) -> Regre
     if SHARED.get() is None:
         return self.fit_all(train, val, n_classes)
     digest = array_digest(train.x)
-    key = ["regressions", str(describe(self)), self.seed, n_classes, digest, array_digest(val.x)]
+    key = ["regressions", type(self), str(describe(self)), self.seed, n_classes, digest, array_digest(val.x)]
     for part in (train, val):
-        key += [array_digest(part.y), array_digest(part.groups.ids), part.groups.shape]
+        sure = part.groups.trusted
+        trusted = None if sure is None else array_digest(sure)
+        key += [array_digest(part.y), array_digest(part.groups.ids), part.groups.shape, trusted]
     return once(tuple(key), self.fit_all, train, val, n_classes, digest)
 
 
