@@ -333,9 +333,8 @@ def fit_once(self: DFR, train: Embedded, val: Embedded, n_classes: int) -> Regre
     digest = array_digest(train.x)
     key = ["regressions", type(self), str(describe(self)), self.seed, n_classes, digest, array_digest(val.x)]
     for part in (train, val):
-        sure = part.groups.trusted
-        trusted = None if sure is None else array_digest(sure)
-        key += [array_digest(part.y), array_digest(part.groups.ids), part.groups.shape, trusted]
+        key += [array_digest(part.y), array_digest(part.groups.ids), part.groups.shape]
+        key.append(part.groups.trusted is not None and array_digest(part.groups.trusted))
     return once(tuple(key), self.fit_all, train, val, n_classes, digest)
 
 
