@@ -1,6 +1,6 @@
 """Waterbirds with 224 × 224 pixels, all 11,788 pictures, MobileNetV2 from ImageNet, on a CPU.
 
-    python tools/full_size.py --root FOLDER --runs FOLDER [--methods NAME ...] [--seeds 3]
+    python tools/full_size.py --root FOLDER --runs FOLDER [--methods NAME ...] [--seeds 0 1 2]
 
 FOLDER of --root holds waterbirds224/ with the official folder in it (pictures 256 pixels or larger at the
 shorter side, or 224 × 224) and the weights mobilenet_v2.safetensors. Every method but the last shows at most
@@ -8,8 +8,9 @@ shorter side, or 224 × 224) and the weights mobilenet_v2.safetensors. Every met
 validation chose it for each of them but `draws_3`, which was not run there. `pde_paper` is the paper's own
 schedule and its own settings, in full: 16.8 passes.
 
-Each method writes OUT/METHOD.json, with as many seeds as are asked for; runs are kept below --runs, and a
-command that was cut off, or is given again with more seeds, goes on where it was.
+Each method writes OUT/METHOD.json when its seeds are done. Seeds that the file has already are not run again,
+so a few can be made at a time, and by several processes where each has its own --runs. Runs are kept below
+--runs: a command that was cut off goes on where it was.
 """
 
 import argparse
@@ -19,6 +20,7 @@ from pathlib import Path
 
 from pde_nb.cli.opening import open_data
 from pde_nb.comparison.comparison import Contender, Sharing, contend
+from pde_nb.comparison.trials import Result, seeds_joined
 from pde_nb.methods.base import Method
 from pde_nb.methods.pde import PDE
 from pde_nb.methods.registry import find_method
@@ -73,7 +75,7 @@ def main():
     parser.add_argument("--runs", type=Path, required=True, help="where runs are kept")
     parser.add_argument("--out", type=Path, default=ROOT / "results" / "full_size")
     parser.add_argument("--methods", nargs="+")
-    parser.add_argument("--seeds", type=int, default=3, help="how many, from 0 on")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--cache", help="where decoded pictures are kept")
     args = parser.parse_args()
     warnings.simplefilter("ignore", UserWarning)
@@ -87,10 +89,23 @@ def main():
     for name in args.methods or known:
         if name not in known:
             parser.error(f"--methods {name}: there are {', '.join(known)}.")
-        what = contenders[name], data, range(args.seeds), args.runs, say
-        result = contend(name, *what, sharing=sharing, **common)
-        args.out.mkdir(parents=True, exist_ok=True)
-        result.write(args.out / f"{name}.json")
+        path = args.out / f"{name}.json"
+        seeds = missing_seeds(path, args.seeds)
+        if seeds:
+            result = contend(name, contenders[name], data, seeds, args.runs, say, sharing=sharing, **common)
+            keep(result, path)
+
+
+def missing_seeds(path: Path, asked: list[int]) -> list[int]:
+    """The seeds that the file of a result does not have yet."""
+    there = {trial.seed for trial in Result.read(path).trials} if path.exists() else set()
+    return [seed for seed in asked if seed not in there]
+
+
+def keep(result: Result, path: Path):
+    """Write a result, with the seeds that its file has already."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    (seeds_joined(Result.read(path), result) if path.exists() else result).write(path)
 
 
 if __name__ == "__main__":
