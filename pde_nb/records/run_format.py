@@ -52,6 +52,7 @@ SETTINGS = Fields(
         select=Text(),
         graph=Flag(),
         eval_as=Text(),
+        strided=Flag(),
     ),
 )
 

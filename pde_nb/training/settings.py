@@ -46,6 +46,8 @@ class Settings:
     patience: int | None = None
     bf16: bool = False  # autocast to bfloat16
     channels_last: bool = False  # pictures with the channels last in memory, faster on some GPUs
+    # other gradients of strided depthwise convolutions, faster in bfloat16 on a CPU
+    strided: bool = False
     compile: bool = False  # torch.compile, for full batches
     # capture the work of a full batch once and replay it; for pictures and numbers on a GPU
     graph: bool = False
@@ -55,12 +57,14 @@ class Settings:
             _check_word(name, getattr(self, name), allowed)
         for name, value in _checked_numbers(self).items():
             object.__setattr__(self, name, value)
-        for name in ("bf16", "channels_last", "compile", "graph"):
+        for name in ("bf16", "channels_last", "strided", "compile", "graph"):
             value = getattr(self, name)
             if not isinstance(value, bool):
                 raise ValueError(f"{name}={value!r}; give true or false.")
         if self.compile and self.graph:
             raise ValueError("compile=True and graph=True are two ways to do the same; give one of them.")
+        if self.compile and self.strided:
+            raise ValueError("compile=True brings kernels of its own; leave strided out, or compile.")
 
 # %% ../../nbs/08_training/04_settings.ipynb #f883a3da
 WORDS = {
@@ -98,11 +102,12 @@ def _checked_numbers(settings):
 
 # %% ../../nbs/08_training/04_settings.ipynb #set0plain
 def plain_settings(settings: Settings) -> dict:
-    "The settings by name; without those of how to evaluate where that is the usual way, or changes nothing."
+    "The settings by name; without those of how to compute where that is the usual way, or changes nothing."
     plain = asdict(settings)
     plain.pop("eval_threads")
-    if settings.eval_as == "usual":
-        plain.pop("eval_as")
+    for name, usual in dict(eval_as="usual", strided=False).items():
+        if plain[name] == usual:
+            plain.pop(name)
     return plain
 
 # %% ../../nbs/08_training/04_settings.ipynb #set00002
