@@ -19,6 +19,7 @@ from functools import partial
 from importlib import import_module
 
 from .shell import last_words, tell
+from ..console.later import compile_later
 from ..console.parser import Exit, typed_name
 from ..console.program import MODULES, TOP, WORDS, parser_of, program_lines, unknown_command
 from ..console.screen import show_lines
@@ -27,6 +28,7 @@ from ..console.screen import show_lines
 def begin(name: str, argv: list[str] | None = None):
     "Read the line of a command, import it, run it, and end the process with its status."
     atexit.register(gc.freeze)  # else Python looks for cycles in every package once more: 0.8 s
+    compile_later()
     word = name.removeprefix("pde_")
     words = sys.argv[1:] if argv is None else argv
     sys.unraisablehook = partial(end_without_threads, typed_name(word))
