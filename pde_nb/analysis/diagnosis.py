@@ -96,7 +96,7 @@ def diagnose(
     inputs: dict | None = None,  # options of `make_source` for the network
     seed: int = 0,
     columns: dict | None = None,  # name → (n,) values: further columns, to look for an attribute among them
-    command: str = "pde_train --data …",  # how training is started, for the suggestion
+    command: str = "pde train --data …",  # how training is started, for the suggestion
 ) -> Diagnosis:
     """Counts, agreement, learnability, verdict and suggestion.
 
