@@ -37,7 +37,7 @@ def asked_predictor(args: argparse.Namespace) -> Predictor:
 
 def said(written: Written) -> str:
     "What a file of predictions came to, in a line."
-    text = f"{written.n:,} rows"
+    text = f"{written.n:,} row{'s' * (written.n != 1)}"
     if written.went_on_from:
         text += f", {written.went_on_from:,} of them from before the interruption"
     if written.n_remarks:
