@@ -30,7 +30,7 @@ from pde_nb.comparison.trials import (
     spec_differences,
     trial_figures,
 )
-from ..core.arguments import visible, whole_number
+from ..core.arguments import did_you_mean, visible, whole_number
 from ..core.files import surroundings, sweep, writable_folder
 from ..core.launch import check_one_process
 from ..core.shared import once
@@ -287,7 +287,11 @@ class Comparison:
         return best_method(self.results)
 
     def figures(self, name: str, key: str = "worst_group") -> Summary:
-        "Mean, standard deviation and interval over seeds of one of `TrialFigures`, in [0, 1]."
+        """Mean, standard deviation and interval over seeds of one of `TrialFigures`, in [0, 1]. Raises
+        `ValueError` for a method that did not run."""
+        if name not in self.results:
+            found = f"{', '.join(self.results)}{did_you_mean(name, self.results)}"
+            raise ValueError(f"no method {name!r} ran in this comparison; there are {found}.")
         return over_seeds(self.results[name], key)
 
     def __str__(self):
