@@ -74,7 +74,7 @@ from ..algorithm.groups import Groups, group_names
 from .association import MAX_VALUES
 from .probes import FOLDS, label_alone, network_inputs, probe_rows, projected, small_inputs
 from .verdict import ProbeSample, examine, overall_verdict, validation_power, warmup_rows
-from ..sources.data import Data
+from ..sources.data import Data, check_data
 
 # %% ../../nbs/09_analysis/06_diagnosis.ipynb #952c0459
 INPUT_NAMES = {
@@ -101,6 +101,7 @@ def diagnose(
     """Counts, agreement, learnability, verdict and suggestion.
 
     Raises `ValueError` for too few examples and for features that do not fit."""
+    check_data(data)
     if seed < 0:
         raise ValueError(f"seed={seed}; give a whole number of at least 0.")
     if max_examples < 100:

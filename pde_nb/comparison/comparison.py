@@ -44,7 +44,7 @@ from ..runs.logs import asked_logs, in_one_place
 from ..runs.presets import DEFAULTS
 from ..runs.record import RunRecord
 from ..runs.spec import RunSpec, decide
-from ..sources.data import Data
+from ..sources.data import Data, check_data
 from ..training.folder import REMEDY, hold
 
 # %% ../../nbs/09_comparison/11_comparison.ipynb #06160b01
@@ -515,6 +515,7 @@ def compare(
 
 def check_before(data: Data, on_epoch, out):
     "Raises before any work what `check_unseen` and `asked_logs` raise."
+    check_data(data)
     check_unseen(data)
     asked_logs(on_epoch, out)
 
