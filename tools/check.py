@@ -526,7 +526,7 @@ def check_readme():
 
 
 CLAIMS_RECORD = "results/theory.json"
-CLAIMS_REMEDY = f"run `pde_theory --json {CLAIMS_RECORD}`, and the notebooks that show claims"
+CLAIMS_REMEDY = f"run `pde theory --json {CLAIMS_RECORD}`, and the notebooks that show claims"
 
 # Of the record: what the claims look like when shown, the digest of the code now, and the quick ones again.
 CLAIMS_NOW = """

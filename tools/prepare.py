@@ -1,4 +1,4 @@
-"""Write the file that pde_train reads from the raw files of four public data sets.
+"""Write the file that pde train reads from the raw files of four public data sets.
 
     python tools/prepare.py adult          --raw FOLDER --out adult.csv
     python tools/prepare.py sick           --raw FOLDER --out sick.csv

@@ -67,9 +67,11 @@ class Schedule:
     expand_every: int  # J ≥ 1, epochs of the active set after each expansion
     n_expansions: int | None = None  # K ≥ 0; None: until all the data is used
     n_epochs: int | None = None  # stop after so many; None: expand_every epochs after the last expansion
-    warmup_cap: int | None = None  # cap of the warm-up set, see `balanced_counts`
+    warmup_cap: int | None = None  # up to so many of each group to warm up on, even if the smallest has fewer
     empty: str = "error"  # a group without training examples is an 'error', or 'skip' it
-    draw: str = "groups"  # where new examples come from: one of `DRAWS`
+    # where new examples come from: 'groups' in turn, 'uniform' over all unused ones, these with
+    # 'replacement', or as 'listed', group after group
+    draw: str = "groups"
     redraw: str | None = None  # 'class': replace the warm-up set when the warm-up ends
 
     def __post_init__(self):

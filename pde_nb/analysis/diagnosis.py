@@ -74,7 +74,7 @@ from ..algorithm.groups import Groups, group_names
 from .association import MAX_VALUES
 from .probes import FOLDS, label_alone, network_inputs, probe_rows, projected, small_inputs
 from .verdict import ProbeSample, examine, overall_verdict, validation_power, warmup_rows
-from ..sources.data import Data
+from ..sources.data import Data, check_data
 
 # %% ../../nbs/09_analysis/06_diagnosis.ipynb #952c0459
 INPUT_NAMES = {
@@ -96,11 +96,12 @@ def diagnose(
     inputs: dict | None = None,  # options of `make_source` for the network
     seed: int = 0,
     columns: dict | None = None,  # name → (n,) values: further columns, to look for an attribute among them
-    command: str = "pde_train --data …",  # how training is started, for the suggestion
+    command: str = "pde train --data …",  # how training is started, for the suggestion
 ) -> Diagnosis:
     """Counts, agreement, learnability, verdict and suggestion.
 
     Raises `ValueError` for too few examples and for features that do not fit."""
+    check_data(data)
     if seed < 0:
         raise ValueError(f"seed={seed}; give a whole number of at least 0.")
     if max_examples < 100:

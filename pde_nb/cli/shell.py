@@ -372,7 +372,7 @@ def guarded(
         leave_to_main(e)
         folder = getattr(args, "run_folder", None)
         left = interrupt_text(args, e)
-        status = tell(parser.prog, e, args.debug, folder, left, option_names(args))
+        status = tell(parser.prog, e, args.debug, folder, left, option_names(args), flag_names(args))
         sys.exit(status)
     if status:
         sys.exit(status)
@@ -389,6 +389,11 @@ def option_names(args: argparse.Namespace) -> list[str]:
     return [name.removeprefix("set_") for name in vars(args)]
 
 
+def flag_names(args: argparse.Namespace) -> list[str]:
+    "Those of them that are given without a value."
+    return [name for name, value in vars(args).items() if isinstance(value, bool) and name[:4] != "set_"]
+
+
 def tell(
     prog: str,
     error: BaseException,
@@ -396,6 +401,7 @@ def tell(
     folder=None,  # where the details of an error go that nobody foresaw
     left: str = "interrupted.",  # what to say after an interrupt
     options: list[str] = (),  # what the library calls the options of the line
+    flags: list[str] = (),  # of these, the ones without a value
 ) -> Exit:
     "Say on the standard error why a command ends; its status."
     if debug:
@@ -410,7 +416,9 @@ def tell(
     else:
         failure = failure_of(error) or unforeseen_words(error, prog, folder)
     start = "\n" if failure.status == Exit.INTERRUPTED else ""  # below the ^C
-    text = in_option_words(failure.text, options) if failure.status == Exit.BAD_INPUT else failure.text
+    text = failure.text
+    if failure.status in (Exit.BAD_INPUT, Exit.ENVIRONMENT):
+        text = in_option_words(text, options, flags)
     last_words(f"{start}{prog}: {visible(text, keep=KEPT)}\n")
     return failure.status
 

@@ -30,7 +30,7 @@ from pde_nb.comparison.trials import (
     spec_differences,
     trial_figures,
 )
-from ..core.arguments import visible, whole_number
+from ..core.arguments import did_you_mean, visible, whole_number
 from ..core.files import surroundings, sweep, writable_folder
 from ..core.launch import check_one_process
 from ..core.shared import once
@@ -44,7 +44,7 @@ from ..runs.logs import asked_logs, in_one_place
 from ..runs.presets import DEFAULTS
 from ..runs.record import RunRecord
 from ..runs.spec import RunSpec, decide
-from ..sources.data import Data
+from ..sources.data import Data, check_data
 from ..training.folder import REMEDY, hold
 
 # %% ../../nbs/09_comparison/11_comparison.ipynb #06160b01
@@ -287,7 +287,11 @@ class Comparison:
         return best_method(self.results)
 
     def figures(self, name: str, key: str = "worst_group") -> Summary:
-        "Mean, standard deviation and interval over seeds of one of `TrialFigures`, in [0, 1]."
+        """Mean, standard deviation and interval over seeds of one of `TrialFigures`, in [0, 1]. Raises
+        `ValueError` for a method that did not run."""
+        if name not in self.results:
+            found = f"{', '.join(self.results)}{did_you_mean(name, self.results)}"
+            raise ValueError(f"no method {name!r} ran in this comparison; there are {found}.")
         return over_seeds(self.results[name], key)
 
     def __str__(self):
@@ -511,6 +515,7 @@ def compare(
 
 def check_before(data: Data, on_epoch, out):
     "Raises before any work what `check_unseen` and `asked_logs` raise."
+    check_data(data)
     check_unseen(data)
     asked_logs(on_epoch, out)
 

@@ -261,7 +261,7 @@ def common_options(parser: CommandParser, hides: bool = False):
 PYTHON = {"None": "none", "True": "true", "False": "false"}
 
 
-def in_option_words(text: str, names) -> str:
+def in_option_words(text: str, names, flags=()) -> str:
     "A message of the library, `size=0: …`, with the options of a line as they are typed, `--size 0: …`."
     if not names:
         return text
@@ -269,6 +269,8 @@ def in_option_words(text: str, names) -> str:
     value = r"'[^']*'|\([^)]*\)|[^\s,;:()]+?(?=\.?(?:[\s,;:()]|$))"
 
     def typed(match: re.Match) -> str:
+        if match["name"] in flags and match["value"] == "True":
+            return as_option(match)
         given = PYTHON.get(match["value"], match["value"]).strip("'()").replace(", ", ",")
         given = re.sub(r"^(-?\d+)\.0$", r"\1", given)  # a whole number, read as one that need not be
         return f"--{match['name'].replace('_', '-')} {given}"

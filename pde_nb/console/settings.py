@@ -154,7 +154,7 @@ def as_typed(value, written: str) -> str:
         return str(value).lower()
     if isinstance(value, (tuple, list)):
         return ",".join(f"{part:g}" if isinstance(part, float) else str(part) for part in value)
-    return value if isinstance(value, str) else written
+    return value if isinstance(value, str) else written.replace("_", "")
 
 # %% ../../nbs/11_console/03_settings.ipynb #6d1c1b66
 WORD_SETTINGS = "training.settings", "WORDS"  # setting → the words that it may be

@@ -62,7 +62,9 @@ class Check:
         if self.marked > MOST_MARKED:
             return f"{percent(self.marked, 0)} of all rows are marked, more than {percent(MOST_MARKED, 0)}"
         return (
-            f"a balanced model rescues ≥ {percent(self.rescued_low, 0)}, not {percent(self.least_rescued, 0)}"
+            "of the marked rows that a plain model gets wrong, a balanced one surely gets only "
+            f"{percent(self.rescued_low, 0)} right, where "
+            f"more than {percent(self.least_rescued, 0)} are asked for"
         )
 
 # %% ../../nbs/07_grouping/09_infer.ipynb #in000011

@@ -34,7 +34,7 @@ class EIIL(GroupDRO):
     first_batch_size: int | None = None  # ≥ 1; None: as in the second stage
     env_steps: int = 10_000  # of Adam, ≥ 0; 0: the closed form
     env_lr: float = 1e-2  # of Adam, > 0
-    conditional: bool = True  # groups are label × environment; False: the environments alone
+    conditional: bool = True  # groups are label × environment, or the environments alone
 
     name = "eiil"
     label = "EIIL"

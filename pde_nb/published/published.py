@@ -125,7 +125,7 @@ def find_set(
                 return folder, folder / file
     raise ValueError(
         f"{name}: there is no {' or '.join(files)} in {', '.join(map(str, folders[:-1]))} or {folders[-1]}. "
-        f"To get it, in {root}: {SOURCES[name]}; `pde_data fetch {name} --root {root}` tries that."
+        f"To get it, in {root}: {SOURCES[name]}; `pde data fetch {name} --root {root}` tries that."
     )
 
 

@@ -129,7 +129,7 @@ def examine(
     check_set_name(name)
     root = Path(root)
     above = root.parent if has_tables(name, root) else root
-    findings = _Findings(again=f"pde_data fetch {name} --root {above} --replace")
+    findings = _Findings(again=f"pde data fetch {name} --root {above} --replace")
     folder = _find_folder(name, root, findings)
     rows = None if folder is None else _ROWS[name](folder, findings)
     if rows is None:
@@ -175,7 +175,7 @@ from ..sources.table_files import read_table
 # %% ../../nbs/05_published/11_published_check.ipynb #a20adfc9
 def _find_folder(name, root, findings) -> Path | None:
     "The folder of the set; None and a finding where there is none."
-    fetch_it = f"pde_data fetch {name} --root {root}, or by hand: pde_data where {name} --root {root}"
+    fetch_it = f"pde data fetch {name} --root {root}, or by hand: pde data where {name} --root {root}"
     if not root.exists():
         findings.add("error", f"there is no folder {root}", fetch_it)
         return None
@@ -205,7 +205,7 @@ def _where_it_may_be(name, root) -> str:
                 return f"it seems to be in {path.parent}: give --root {path.parent}"
     for path in sorted(root.iterdir()):
         if path.is_file() and path.suffix in (".gz", ".tgz", ".tar", ".zip"):
-            return f"there is an archive: pde_data fetch {name} --root {root} --from {path}"
+            return f"there is an archive: pde data fetch {name} --root {root} --from {path}"
     return ""
 
 # %% ../../nbs/05_published/11_published_check.ipynb #9d4a8252
@@ -461,8 +461,8 @@ def _note_noise(name, rows: _Rows, findings):
     text = _noise_text(name, rows)
     if text:
         remedy = (
-            "they stay as published unless you ask: pde_train --known-noise drop|flip, relabel(data, how), "
-            "or pde_data check --known-noise drop|flip --write FILE"
+            "they stay as published unless you ask: pde train --known-noise drop|flip, relabel(data, how), "
+            "or pde data check --known-noise drop|flip --write FILE"
         )
         findings.add("note", text, remedy)
 

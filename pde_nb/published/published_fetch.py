@@ -165,7 +165,7 @@ def where(name: str, root=".") -> str:
     lines += ["", "looked for in"]
     for folder in (root / below for below in FOLDERS[name]):
         lines.append(f"  {folder}: {_content_text(name, folder)}")
-    lines += ["", f"fetched from (pde_data fetch {name} --root {root}), in this order"]
+    lines += ["", f"fetched from (pde data fetch {name} --root {root}), in this order"]
     for i, mirror in enumerate(layout.mirrors, 1):
         for part in mirror:
             lines += [f"  {i}. {part.url}", f"      {_part_text(part)}"]
@@ -193,10 +193,10 @@ def by_hand(name: str, root) -> list[str]:
     file = _ARCHIVE if name == "waterbirds" else "ARCHIVE"
     return [
         *layout.by_hand,
-        f"an archive that holds the whole set: pde_data fetch {name} --root {root} --from {file}   "
+        f"an archive that holds the whole set: pde data fetch {name} --root {root} --from {file}   "
         "(unpacks within bounds, checks, and puts it in its place)",
         f"files of their own: put them into {root / layout.folder}, laid out as above",
-        f"then: pde_data check {name} --root {root}",
+        f"then: pde data check {name} --root {root}",
     ]
 
 # %% ../../nbs/05_published/12_published_fetch.ipynb #52fa7a5e
@@ -415,7 +415,7 @@ def _from_file(name, archive, work, progress) -> Path:
     try:
         return _unpack_set(name, [(Path(archive), None)], work / "unpacked", progress)
     except MirrorError as e:
-        raise ValueError(f"{str(archive)!r} {e}. Download it again, or see: pde_data where {name}") from None
+        raise ValueError(f"{str(archive)!r} {e}. Download it again, or see: pde data where {name}") from None
 
 # %% ../../nbs/05_published/12_published_fetch.ipynb #ccb833ab
 def _from_mirrors(name, root, mirrors, work, patience, progress, say) -> Path:

@@ -299,7 +299,7 @@ def comparison_page(comparison: Comparison) -> tuple[str, str, list]:
         chart_block(results),
         *group_blocks(results),
         Section("Single runs"),
-        Text("The page of a run, with classes, calibration and mistakes, is made by pde_report RUN --html."),
+        Text("The page of a run, with classes, calibration and mistakes, is made by pde report RUN --html."),
         trial_table(results, Path(comparison.folder)),
         *cost_blocks(results),
         Section("Conditions"),

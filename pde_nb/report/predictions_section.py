@@ -39,7 +39,7 @@ def predictions_section(found: PredictionFigures | None) -> list:
 
 NOT_ASKED = (
     "Not on this page, as are the mistakes: the record of a run has counts per group only, and the model was "
-    "not asked again. pde_report does so where the weights and the data are there; in Python, give the data."
+    "not asked again. pde report does so where the weights and the data are there; in Python, give the data."
 )
 
 # %% ../../nbs/10_report/08_predictions_section.ipynb #ps000009

@@ -242,7 +242,7 @@ def mistake_table(mistakes: Mistakes) -> list:
     align = "".join("r" if key in ("row", "line", "sure", "right") else "l" for key in names)
     caption = f"All {len(rows):,} mistakes"
     if len(rows) > ROWS:
-        caption = f"The first {ROWS} of {len(rows):,} mistakes; pde_report --csv FOLDER writes them all"
+        caption = f"The first {ROWS} of {len(rows):,} mistakes; pde report --csv FOLDER writes them all"
     caption += (
         ". With which probability the model says what it says, and which one the label has, lowest first."
     )
@@ -269,9 +269,12 @@ def wrong_cell(wrong: WrongRow, key: str) -> str:
 # %% ../../nbs/10_report/09_run_page.ipynb #65302ce0
 def command_text(record: RunRecord) -> str:
     "The command that made the run, or what stands for it."
-    command = record.command
-    if command and Path(command[0]).name.startswith("pde_"):
-        return " ".join(map(shlex.quote, command))
+    program, *words = record.command or [""]
+    program = Path(program).stem
+    if program == "__main__" and record.opened:  # python -m pde_nb
+        program = "pde"
+    if program == "pde" or program.startswith("pde_"):
+        return shlex.join([program, *words])
     return "started from Python: robust_fit(…)"
 
 # %% ../../nbs/10_report/09_run_page.ipynb #8c2d0fe1

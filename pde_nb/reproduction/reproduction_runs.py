@@ -338,7 +338,7 @@ RECORD_OF_LABEL = "the record of a table or figure of the paper"
 
 def read_label_record(path) -> dict:
     "The record of a label. Raises `ValueError` for one that is damaged, or has no checksum."
-    remedy = "give the command pde_reproduce, or pde_synthetic, of this record again"
+    remedy = "give the command pde reproduce, or pde synthetic, of this record again"
     content = read_document(path, RECORD_OF_LABEL, remedy)
     if "config" in content and "label" not in content:  # of a training run, which may lie beside it
         return content
@@ -350,5 +350,5 @@ def check_record(record: dict, path: Path):
     if LABELS[record["label"]].rows and not all("run_name" in row for row in record["rows"]):
         label = record["label"]
         raise ValueError(
-            f"{str(path)!r} was written by an earlier version; give the command pde_reproduce {label} again."
+            f"{str(path)!r} was written by an earlier version; give the command pde reproduce {label} again."
         )

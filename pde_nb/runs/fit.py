@@ -529,7 +529,7 @@ def compare_counts(
     if n > MOST_OTHER * counts.n:
         raise ValueError(
             f"{said}. This is more than rounding: the software computes otherwise than it did then. "
-            "Evaluate with the versions that record.json names, or train again with pde_train --restart."
+            "Evaluate with the versions that record.json names, or train again with pde train --restart."
         )
     warnings.warn(f"{said}; another processor or version of torch rounds otherwise", OtherCounts)
 

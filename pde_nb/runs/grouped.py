@@ -19,7 +19,7 @@ from ..grouping.representation import represent, seen_folder
 from ..grouping.unlabelled import unlabelled_groups, with_inferred
 from .spec import chosen_inputs, chosen_model, chosen_preset, preset_of_schedule
 from ..sources.blanks import known_values, partial_groups, without_unlabelled
-from ..sources.data import Data
+from ..sources.data import Data, check_data
 from ..training.checkpoints import load_state, save_state
 from ..training.folder import GROUPS_FILE, fingerprint, flat, guess_of_state, read_record_of, run_file
 
@@ -55,6 +55,7 @@ def with_groups(
     """Data in which every training and validation example has a group; as it is where all are known.
 
     Raises `ValueError` for an unknown word, and where labelled rows are missing, too few or do not help."""
+    check_data(data)
     if groups not in GROUPS:
         words = ", ".join(map(repr, GROUPS))
         raise ValueError(f"groups={groups!r}{did_you_mean(str(groups), GROUPS)}; use one of {words}.")

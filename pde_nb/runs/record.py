@@ -428,7 +428,7 @@ def read_run(path) -> RunRecord:
         return record_from_dict(read_checked(path, RECORD, ANOTHER), name=path.stem)
     if not path.is_dir():
         raise ValueError(
-            f"{str(path)!r}: there is no such folder or file; name the folder of a run (pde_train --out), "
+            f"{str(path)!r}: there is no such folder or file; name the folder of a run (pde train --out), "
             "or a record.json."
         )
     if not (path / "record.json").exists():

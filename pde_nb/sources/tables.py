@@ -146,7 +146,7 @@ def feature_columns(frame, used, features, opening: Opening, notes: list[str]) -
         raise ValueError(
             f"no feature is left beside {', '.join(map(str, used))}"
             f"{': ' * bool(opening.useless)}{', '.join(opening.useless)}; "
-            "add columns, or name a column of text or of pictures with text= or image=."
+            "add columns, or name a column of text (text=) or of pictures (image=)."
         )
     return Columns(columns, {name: opening.how[name] for name in columns})
 

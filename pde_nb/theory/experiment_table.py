@@ -292,7 +292,7 @@ def run_synthetic(
     progress=None,  # called as progress(done, total) after each task
     fast: bool = False,  # in fused steps, see `run_seed`
 ) -> SyntheticRuns:
-    "Run everything that the command `pde_synthetic` shows."
+    "Run everything that the command `pde synthetic` shows."
     tasks = synthetic_tasks(preset, case, seeds, methods, figures, jobs, fast)
     if jobs > 1:
         prepare_steps(fast)  # once, and not in each process

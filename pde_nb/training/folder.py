@@ -215,7 +215,7 @@ SEALED_FILES = (*PARTS, "first/record.json", *(f"first/{name}" for name in PARTS
 # in the order in which a restart removes them: while the config stands, the folder is that run's
 RUN_FILES = ("record.json", "checkpoint.safetensors", "report.html", *reversed(PARTS))
 LASTING = "config.json", "checkpoint.safetensors", GROUPS_FILE  # stay where a run that has ended goes on
-START_ANEW = "or delete this one to start anew (restart=True, or pde_train --restart, does so)"
+START_ANEW = "or delete this one to start anew (restart=True, or pde train --restart, does so)"
 REMEDY = f"name another folder, {START_ANEW}"
 
 

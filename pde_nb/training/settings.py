@@ -33,7 +33,7 @@ class Settings:
     # of epochs with equal worst groups the one with the better 'group_mean' is selected, or the 'first'
     ties: str = "group_mean"
     # what chooses the epoch: the 'worst_group', the 'soft_worst_group', or 'auto', the soft one where
-    # a validation group has few rows, see `chosen_rule`
+    # a validation group has fewer than 60 rows
     select: str = "worst_group"
     # 'full': count every group after every epoch, for curves; 'least': ask late which epoch is the best
     evaluate: str = "pruned"
