@@ -73,8 +73,7 @@ def runs_sentence(found: Found) -> str:
         text += f" Not run: {joined(missing)}."
     if min(by_number) < SEEDS or missing:
         text += f" {number_text(SEEDS).capitalize()} seeds of each are planned; `tools/full_size.py` goes on."
-    if min(by_number) == 1:
-        text += " With one seed, differences of a few points say nothing."
+        text += " With one seed or two, differences of a few points say nothing."
     return text
 
 

