@@ -27,6 +27,7 @@ from ..console.screen import show_lines
 # %% ../../nbs/12_cli/13_entry.ipynb #en000006
 def begin(name: str, argv: list[str] | None = None):
     "Read the line of a command, import it, run it, and end the process with its status."
+    gc.disable()  # while packages are imported: nothing of theirs can be freed
     atexit.register(gc.freeze)  # else Python looks for cycles in every package once more: 0.8 s
     compile_later()
     word = name.removeprefix("pde_")
@@ -41,7 +42,9 @@ def begin(name: str, argv: list[str] | None = None):
     try:
         complete(word)
         parser_of(word, words).parse_args(words)  # before anything heavy is imported
-        getattr(import_module(f"pde_nb.{MODULES[name]}"), name)(words)
+        command = getattr(import_module(f"pde_nb.{MODULES[name]}"), name)
+        collect_again()
+        command(words)
     except SystemExit as e:
         status = e.code
     except BaseException as e:  # in importing, or an interrupt at the very end
@@ -51,6 +54,12 @@ def begin(name: str, argv: list[str] | None = None):
 
 # %% ../../nbs/12_cli/13_entry.ipynb #en000007
 THREAD_FAILED = "the memory does not suffice for another thread: close other programs, or allow more memory."
+
+
+def collect_again():
+    "Free cycles of objects from now on, and leave those that the packages made alone."
+    gc.freeze()
+    gc.enable()
 
 
 def end_without_threads(name: str, unraisable):
