@@ -193,6 +193,7 @@ def run_notes(run: Run, data: Data, heard: list) -> list[str]:
     return list(dict.fromkeys(notes))
 
 # %% ../../nbs/08_runs/12_fit.ipynb #fit00007
+from ..ranks.ranks import find_ranks
 from .first_stage import first_epoch, hand_over, load_learned, save_learned
 from .record import FirstStageRecord, conclude, save_record
 from pde_nb.training.folder import (
@@ -208,7 +209,6 @@ from pde_nb.training.folder import (
     save_split,
 )
 from ..training.loop import train
-from ..training.ranks import find_ranks
 
 # %% ../../nbs/08_runs/12_fit.ipynb #5c2e322e
 @dataclass(frozen=True, eq=False)

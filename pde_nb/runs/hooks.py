@@ -17,10 +17,10 @@ from fastcore.basics import patch
 
 from ..algorithm.groups import Overlap, group_names
 from ..inputs.batches import batches
+from ..ranks.one_process import ALONE
 from ..records.seals import read_sealed, write_sealed
 from .record import RunRecord
 from ..training.checkpoints import random_state, set_random_state
-from ..training.ranks import ALONE
 from ..training.run import Run
 
 # %% ../../nbs/08_runs/10_hooks.ipynb #hk000007

@@ -307,8 +307,8 @@ def regrouped(data: Data, by: tuple[str, ...] | None) -> Data:
 # %% ../../nbs/08_runs/10_spec.ipynb #0ace5b2f
 from ..inputs.batches import Source
 from ..networks.models import check_output, fetch_weights, make_model
+from ..ranks.one_process import ALONE, OneProcess
 from ..training.folder import fingerprint
-from ..training.ranks import ALONE, OneProcess
 from ..training.run import Run
 
 # %% ../../nbs/08_runs/10_spec.ipynb #spsrc001

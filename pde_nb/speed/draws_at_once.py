@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from ..inputs.batches import batches
 from ..methods.base import Method
-from pde_nb.networks.exact import (
+from pde_nb.speed.exact import (
     SameBits,
     back_alone,
     batch_rows,
@@ -26,7 +26,7 @@ from pde_nb.networks.exact import (
     pass_there,
     score_gradients,
 )
-from ..networks.slots import Slots, layers_of, norms_of
+from .slots import Slots, layers_of, norms_of
 from .stackable import alone_because
 from ..training.run import Run
 from ..training.settings import make_optimiser

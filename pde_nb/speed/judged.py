@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..networks.slots import layers_of, stacked_pass
+from .slots import layers_of, stacked_pass
 from ..training.run import Run
 
 # %% ../../nbs/08_speed/19_judged.ipynb #jd000005

@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..networks.exact import SameBits, batch_rows
-from ..networks.slots import Slots, release
+from .exact import SameBits, batch_rows
+from .slots import Slots, release
 from ..training.loop import own_randomness
 from ..training.run import NotFinite, Run
 

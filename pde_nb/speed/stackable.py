@@ -9,8 +9,8 @@ __all__ = ['MOST_WEIGHTS', 'MOST_HIDDEN', 'has_hidden', 'alone_because']
 from torch import nn
 
 from ..inputs.inputs import ArraySource
-from ..networks.slots import foreign_layer, layers_of
 from ..networks.small import parameter_count
+from .slots import foreign_layer, layers_of
 from ..training.run import Run
 
 # %% ../../nbs/08_speed/10_stackable.ipynb #st000008

@@ -14,7 +14,7 @@ import torch
 from fastcore.basics import patch
 from torch import Tensor, nn
 
-from pde_nb.networks.exact import (
+from pde_nb.speed.exact import (
     SameBits,
     back_alone,
     log_losses,
@@ -23,9 +23,9 @@ from pde_nb.networks.exact import (
     pass_there,
     score_gradients,
 )
-from ..networks.slots import Slots, head_gradients, layers_of, norms_of, stacked_pass
 from .judged import Judge
 from .members import Member, Unit, leave, place
+from .slots import Slots, head_gradients, layers_of, norms_of, stacked_pass
 from .stackable import has_hidden
 from ..training.loop import keep_nothing, take_best
 from ..training.run import Run

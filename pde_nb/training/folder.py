@@ -57,8 +57,8 @@ from fastcore.basics import patch
 
 from ..core.arguments import number
 from ..core.files import sweep, writable_folder
+from ..ranks.one_process import ALONE, OneProcess
 from .checkpoints import load_state, save_state
-from .ranks import ALONE, OneProcess
 
 # %% ../../nbs/08_training/03_folder.ipynb #fdstop01
 STOP_FILE = "stop-now"  # in a run folder: the run is to end with its best so far

@@ -16,10 +16,10 @@ from torch import nn
 from ..inputs.batches import Source
 from ..methods.base import Method
 from ..networks.average import Soup, copy_weights, soup_text
+from ..ranks.one_process import ALONE, OneProcess
 from ..sources.data import Data
 from .draws import SeveralDraws
 from .late import LateChoice
-from .ranks import ALONE, OneProcess
 from .selection import chosen_rule, rule_notes
 from .settings import Settings, keep_memory, plain_settings
 
