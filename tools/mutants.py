@@ -281,7 +281,7 @@ TRAINED = (
     ),
     Mutant(
         "a resumed run has forgotten its momentum",
-        "training.run",
+        "training.state",
         'self.optimiser.load_state_dict(state["optimiser"])',
         "self.optimiser.state.clear()",
         ("08_training/05_run", TRAINING),
