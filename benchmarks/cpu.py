@@ -26,9 +26,9 @@ from pde_nb.benchmarks.levers import input_rates, lever_rates
 from pde_nb.cli.opening import open_arrays
 from pde_nb.core.files import surroundings, writable_folder
 from pde_nb.methods.base import Method
+from pde_nb.presets.presets import find_preset
 from pde_nb.published.published import read_waterbirds
 from pde_nb.records.seals import write_sealed
-from pde_nb.runs.presets import find_preset
 from pde_nb.runs.spec import build, decide
 from pde_nb.sources.examples import Pictures
 from pde_nb.training.loop import train

@@ -25,7 +25,7 @@ from pde_nb.methods.base import Method
 from pde_nb.methods.pde import PDE
 from pde_nb.methods.registry import find_method
 from pde_nb.methods.subsample import Subsample
-from pde_nb.runs.presets import BIRDS_PDE, BIRDS_SCHEDULE
+from pde_nb.presets.waterbirds import BIRDS_PDE, BIRDS_SCHEDULE
 from pde_nb.sources.data import Data
 
 ROOT = Path(__file__).resolve().parents[1]

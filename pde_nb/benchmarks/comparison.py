@@ -19,7 +19,7 @@ from .fake_data import fake_groups
 from ..comparison.comparison import Comparison, compare, learning_rates
 from ..core.files import surroundings
 from ..core.tables import Table
-from ..runs.presets import DEFAULTS
+from ..presets.presets import DEFAULTS
 from ..runs.record import RunRecord
 from ..sources.data import Data, from_arrays
 

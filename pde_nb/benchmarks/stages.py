@@ -20,7 +20,7 @@ from ..comparison.comparison import Sharing, compare, learning_rates
 from ..comparison.grid import Grid, sensitivity
 from ..core.files import surroundings
 from ..core.tables import Table
-from ..runs.presets import DEFAULTS
+from ..presets.presets import DEFAULTS
 from ..runs.record import RunRecord
 from ..sources.data import Data
 

@@ -114,7 +114,7 @@ def watch_some(run: Run, clock: Stopwatch, every: int) -> Run:
 from dataclasses import asdict, replace
 
 from .usual_loop import BEST_AFTER, epochs_until
-from ..runs.presets import PRESETS
+from ..presets.presets import PRESETS
 from ..runs.spec import RunSpec
 from ..sources.data import Data
 

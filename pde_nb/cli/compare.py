@@ -28,10 +28,10 @@ from ..console.screen import command_line, say_next, show_markdown
 from ..console.settings import parse_value
 from ..core.arguments import number, visible, whole_number
 from ..pages.markdown import markdown_page
+from ..presets.presets import DEFAULTS
 from ..report.comparison_page import comparison_page, write_comparison
 from ..report.sensitivity_page import write_sensitivity
 from ..runs.logs import asked_logs
-from ..runs.presets import DEFAULTS
 from ..sources.data import Data
 from ..training.settings import Settings
 

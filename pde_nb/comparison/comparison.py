@@ -37,11 +37,11 @@ from ..core.shared import once
 from ..core.statistics import Summary
 from ..methods.base import CannotRun, Method
 from ..methods.registry import find_method, method_names
+from ..presets.presets import DEFAULTS
 from ..records.run_format import CONFIG
 from ..records.schema import read_checked
 from ..runs.grouped import keep_groups, with_groups
 from ..runs.logs import asked_logs, in_one_place
-from ..runs.presets import DEFAULTS
 from ..runs.record import RunRecord
 from ..runs.spec import RunSpec, decide
 from ..sources.data import Data, check_data

@@ -41,10 +41,10 @@ from ..core.files import sweep, writable_folder
 from ..core.shared import work_once
 from ..core.tables import percent
 from ..methods.base import CannotRun
+from ..presets.presets import DEFAULTS
 from ..records.seals import read_sealed, write_sealed
 from ..runs.fit import Fit
 from ..runs.grouped import keep_groups, with_groups
-from ..runs.presets import DEFAULTS
 from ..runs.spec import RunSpec
 from ..sources.data import Data
 from ..speed.ahead import fit_ahead

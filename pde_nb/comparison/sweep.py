@@ -53,9 +53,9 @@ from .trials import read_results, settings_name, spec_differences
 from ..core.arguments import number, visible
 from ..core.files import sweep, with_origin, writable_folder
 from ..methods.base import CannotRun
+from ..presets.presets import DEFAULTS
 from ..runs.grouped import keep_groups, with_groups
 from ..runs.logs import asked_logs, in_one_place
-from ..runs.presets import DEFAULTS
 from ..runs.record import RunRecord, record_from_dict
 from ..sources.data import Data
 from ..training.folder import InUse, hold

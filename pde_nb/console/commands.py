@@ -72,7 +72,7 @@ def method_options(section: Section):
     schedule = "of pde: auto (default; validation decides), fixed, or that of a preset"
     section.add("--schedule", default="auto", choices=SCHEDULES, metavar="WORD", help=schedule)
     preset = "settings of the paper, its released code, or a baseline's authors"
-    section.add("--preset", choices=constant("runs.presets", "VARIANTS"), metavar="WORD", help=preset)
+    section.add("--preset", choices=constant("presets.presets", "VARIANTS"), metavar="WORD", help=preset)
     first = (
         "of a method of two stages (jtt, eiil, dfr, dfr_tr): folder of a finished run that serves as the "
         "first one; default: it is trained, in OUT/first"

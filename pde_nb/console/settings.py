@@ -163,13 +163,13 @@ WORD_SETTINGS = "training.settings", "WORDS"  # setting → the words that it ma
 @cache
 def training_settings() -> dict[str, Setting]:
     "The settings of training, with what they are for each kind of data."
-    table = assigned("runs.presets", "DEFAULTS")
+    table = assigned("presets.presets", "DEFAULTS")
     kinds = [ast.literal_eval(key) for key in table.keys]
     given = [{word.arg: word.value for word in call.keywords} for call in table.values]
     settings = {}
     for name, setting in class_settings("training.settings", "Settings").items():
         values = {
-            kind: typed_value("runs.presets", words[name]) if name in words else setting.default
+            kind: typed_value("presets.presets", words[name]) if name in words else setting.default
             for kind, words in zip(kinds, given)
         }
         same = len(set(values.values())) == 1
