@@ -32,8 +32,8 @@ from .sources.hubs import from_hf as from_hf
 from .sources.hubs import from_wilds as from_wilds
 from .sources.tables import from_folder as from_folder
 from .sources.tables import from_table as from_table
-from .runs.fit import complete as complete
-from .runs.fit import evaluate_run as evaluate_run
+from .runs.finished import complete as complete
+from .runs.finished import evaluate_run as evaluate_run
 from .runs.grouped import with_groups as with_groups
 from .runs.record import RunRecord as RunRecord
 from .runs.seeds import fit_seeds as fit_seeds

@@ -22,7 +22,7 @@ from ..console.screen import command_line, say_next, show
 from ..core.files import writable_folder
 from ..deployment.other_data import judge, keep_judgement
 from ..inputs.preparation import Preparation
-from ..runs.fit import evaluate_run
+from ..runs.finished import evaluate_run
 from ..runs.portable import load
 from ..runs.record import RunRecord, shown_figures, split_heading
 

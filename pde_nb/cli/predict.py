@@ -19,7 +19,7 @@ from ..console.commands import predict_parser
 from ..console.screen import command_line, say_next
 from ..prediction.predictor import Predictor
 from ..prediction.stream import Written, write_predictions
-from ..runs.fit import complete
+from ..runs.finished import complete
 from ..runs.portable import load
 
 # %% ../../nbs/12_cli/04_predict.ipynb #cp000006

@@ -24,7 +24,7 @@ from ..core.files import writable_folder, write_whole
 from ..report.attention_blocks import attention_of, fig_demo
 from ..report.report import Asked, Page, ask_run, make_page
 from ..report.runs import RUN_PAGE, default_split
-from ..runs.fit import reopened
+from ..runs.finished import reopened
 from ..runs.record import RunRecord
 
 # %% ../../nbs/12_cli/07_report.ipynb #9ff2c055

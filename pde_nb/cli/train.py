@@ -22,11 +22,12 @@ from ..console.program import parser_of
 from ..console.screen import command_line, say_next, show
 from ..core.arguments import number, visible, whole_number
 from ..core.launch import check_one_process, is_main
+from ..labelling.scarce import validation_note
 from ..methods.pde import FIXED, SCHEDULE_FIELDS
 from ..methods.registry import METHODS, find_method, method_names
 from ..records.run_format import CONFIG
 from ..records.schema import read_checked
-from ..runs.fit import Fit, fit_spec, validation_note
+from ..runs.fit import Fit, fit_spec
 from ..runs.grouped import network_of, with_groups
 from ..runs.hooks import HookFailed
 from ..runs.logs import asked_logs

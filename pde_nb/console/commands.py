@@ -156,6 +156,7 @@ def predict_parser() -> CommandParser:
             "runs/loans-pde-mlp-seed0 --data new.csv --out predictions.csv",
             "runs/birds --data folder/",
         ),
+        alone="--data",
     )
     rows = parser.section("rows")
     what = ".csv, .tsv or .parquet file, .npy or .npz file, folder of pictures, or a picture"

@@ -278,6 +278,7 @@ def in_option_words(text: str, names, flags=()) -> str:
     start = rf"(?<![\w'\"=./-])(?:--)?(?P<name>{found})="
     text = re.sub(rf"{start}(?P<value>{value})", typed, text)
     text = re.sub(rf"{start}(?=[\s,;:.()]|$)", as_option, text)
+    text = re.sub(r"(--[\w-]+ [\w-]+) \(\1\)", r"\1", text)  # the option, and its name in Python
     several = "|".join(re.escape(name) for name in names if "_" in name)  # no other word looks like these
     bare = rf"(?<![\w'\"=./-])(?P<name>{several})(?=[\s,;:)]|\.?$|\.\s)"
     return re.sub(bare, as_option, text) if several else text

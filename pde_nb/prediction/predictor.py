@@ -60,7 +60,7 @@ def softmax(
     return (torch.from_numpy(logits) / temperature).softmax(1).numpy()
 
 # %% ../../nbs/07_prediction/03_predictor.ipynb #pr000009
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Predictor:
     "A trained network and all that new rows need."
 
@@ -75,6 +75,11 @@ class Predictor:
     cache: str | Path = "memory"  # of decoded pictures: a folder, or nothing on disk
     identity: str = ""  # digest of the weights
     fitted: Temperature | None = None  # on validation
+
+    def __repr__(self):
+        needs = f" from {', '.join(self.preparation.columns)}" if self.preparation.columns else ""
+        classes = ", ".join(map(str, self.preparation.classes))
+        return f"<Predictor of {self.name!r}: {self.preparation.label} ({classes}){needs}>"
 
     @property
     def classes(self) -> np.ndarray:

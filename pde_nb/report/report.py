@@ -22,7 +22,7 @@ from .origin_section import example_blocks
 from .run_page import run_page
 from .runs import as_record, default_split
 from .runs_page import runs_page
-from ..runs.fit import reopened
+from ..runs.finished import reopened
 from ..sources.data import Data
 from ..training.run import Run
 

@@ -455,4 +455,9 @@ def _no_record(folder):
     "What is wrong with a folder that has no record."
     if (folder / "checkpoint.safetensors").exists() or (folder / "config.json").exists():
         return f"is not the folder of a finished run: it has no record.json. {completion(folder)}"
+    if (folder / "comparison.md").exists():
+        runs = [f", as {path.parent}" for path in sorted(folder.glob("*/*/record.json"))[:1]]
+        return (
+            f"is the folder of a comparison: comparison.html is its report; name a run of it{''.join(runs)}."
+        )
     return "is not the folder of a run: it has neither config.json nor record.json."

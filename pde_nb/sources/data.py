@@ -34,7 +34,7 @@ from .blanks import Guess, blank_cells, labelled_examples
 from .examples import Arrays, Columns, Pictures, Texts, fingerprint
 
 # %% ../../nbs/05_sources/02_data.ipynb #c484aca6
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Data:
     "Inputs, labels, attributes, split and groups of one data set of n examples."
 
@@ -52,6 +52,9 @@ class Data:
 
     def __len__(self):
         return len(self.y)
+
+    def __repr__(self):
+        return f"<Data {_heading(self)}; print(data.describe()) counts them>"
 
     @property
     def n_classes(self) -> int:
@@ -436,6 +439,16 @@ def _check_pictures_once(inputs, split, remarks):
         )
 
 # %% ../../nbs/05_sources/02_data.ipynb #afb0c6c6
+def _heading(data: Data) -> str:
+    "What there is, in a line."
+    groups = data.train_groups if data.partial else data.eval_groups
+    overlap = " that overlap" if isinstance(groups, Overlap) and (groups.member.sum(1) > 1).any() else ""
+    return (
+        f"{data.name}: {len(data):,} examples ({data.inputs.kind}), {data.n_classes} classes, "
+        f"{groups.n_groups} groups{overlap}"
+    )
+
+
 def _description(data: Data, max_rows: int) -> str:
     "The text of `Data.describe`."
     groups = data.train_groups if data.partial else data.eval_groups
@@ -445,13 +458,8 @@ def _description(data: Data, max_rows: int) -> str:
         left_out = (f"… {len(rows) - 2 * half} more …", "", "", "")
         rows = [*rows[:half], left_out, *rows[-half:]]
     rows.append(("all examples", *((data.split == s).sum() for s in range(3))))
-    overlap = " that overlap" if isinstance(groups, Overlap) and (groups.member.sum(1) > 1).any() else ""
-    head = (
-        f"{data.name}: {len(data):,} examples ({data.inputs.kind}), {data.n_classes} classes, "
-        f"{groups.n_groups} groups{overlap}"
-    )
     table = Table(("group", *SPLITS), [(name, *map(_number_text, counts)) for name, *counts in rows])
-    lines = [head, *_training_line(data), "", table.text()]
+    lines = [_heading(data), *_training_line(data), "", table.text()]
     return "\n".join([*lines, *(f"note: {note}" for note in data.notes)])
 
 
