@@ -74,7 +74,7 @@ class Entered:
     counts: np.ndarray  # (stages, groups)
 
 # %% ../../nbs/08_runs/09_record.ipynb #055eff6c
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RunRecord:
     "What a run came to; as text it is the report."
 
@@ -130,6 +130,8 @@ class RunRecord:
 
     def __str__(self):
         return "\n".join(map(str, record_parts(self)))
+
+    __repr__ = __str__  # in a notebook, the report
 
 # %% ../../nbs/08_runs/09_record.ipynb #8bced80e
 def run_cost(record: RunRecord) -> Cost:
