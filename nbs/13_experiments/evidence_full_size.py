@@ -10,8 +10,10 @@ from evidence import FOLDER, passes_text, read_task
 from evidence_pictures import BACK
 from evidence_text import joined, number_text
 
+from pde_nb.comparison.paired import Difference, p_text, paired, points_text
 from pde_nb.comparison.trials import Result, Trial, over_seeds, read_results, seed_figures
 from pde_nb.core.paper import PAPER
+from pde_nb.core.statistics import holm
 from pde_nb.core.style import COLOURS, SMALL, new_figure
 from pde_nb.core.tables import DASH, Table, fixed, spread_text
 
@@ -32,6 +34,7 @@ PRINTED = {  # name of the record → row of tab:baselines
     "dfr": "DFR (Val)",
     "pde_paper": "PDE",
 }
+OURS = "pde", "draws_3"  # that are set beside each other method
 SEEDS = 3  # that are asked for
 PARTS = (1 / 3, 2 / 3, 1.0)  # of a run, at which the best so far is looked at
 SETTLED = 1.0  # points that the last third may still have gained
@@ -97,6 +100,38 @@ def beside_paper(found: Found) -> Table:
         rows.append((result.title, seeds_text(result), *cells))
     head = ("method", "each seed", "worst group", "the paper's", "adjusted average", "the paper's")
     return Table(head, tuple(rows), "llrrrr")
+
+
+def differences(found: Found) -> dict[tuple[str, str], Difference]:
+    "Ours minus each other method, worst group on test, paired by seed; p corrected for all of them together."
+    pairs = [(one, other) for one in OURS for other in found.results if other not in (one, "pde_paper")]
+    pairs.remove(("pde", "draws_3"))  # the other way round is there
+    one_by_one = {pair: paired(found[pair[0]], found[pair[1]]) for pair in pairs}
+    corrected = holm([d.p for d in one_by_one.values()])
+    return {pair: replace(d, p_holm=p) for (pair, d), p in zip(one_by_one.items(), corrected)}
+
+
+def differences_table(found: Found) -> Table:
+    "Ours minus each other method, in points."
+    rows = []
+    for (one, other), d in differences(found).items():
+        rows.append((found[one].title, found[other].title, points_text(d), p_text(d), d.verdict))
+    return Table(("method", "minus", "points", "p (Holm)", ""), tuple(rows), "llrrl")
+
+
+def told_apart(found: Found) -> str:
+    "Which of these differences are beyond their interval, and how many after the correction."
+    every = differences(found)
+    parts = []
+    for one in OURS:
+        for verdict, word in (("ahead", "ahead of"), ("behind", "behind")):
+            others = [found[b].title for (a, b), d in every.items() if a == one and d.verdict == verdict]
+            parts += [f"*{found[one].title}* is {word} {joined(others)}"] if others else []
+    n = sum(d.p_holm < 0.05 for d in every.values())
+    said = "; ".join(parts) or "none is beyond its interval"
+    return (
+        f"One by one: {said}. Corrected for {len(every)} differences, {n or 'none'} is beyond chance at 5 %."
+    )
 
 
 def beside_smaller(found: Found) -> Table:
