@@ -405,6 +405,8 @@ def _suggestion_lines(d: Diagnosis):
         share = f"{100 * s.warmup / d.n_train:.1f} % of the {d.n_train:,} to train on"
         smallest = f"; the smallest group has {s.per_group:,}" if s.per_group < 5 * FEW else ""
         lines.append(f"  warm-up of PDE: {s.warmup:,} examples, {share}{smallest}")
+    if d.candidates and not d.examined:  # one of them is to be named first
+        return lines
     return [*lines, f"  {s.command}"]
 
 # %% ../../nbs/09_analysis/06_diagnosis.ipynb #di000012
