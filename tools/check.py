@@ -339,7 +339,7 @@ def read_or_empty(path):
 
 
 def check_clean():
-    """Cleaning the notebooks changes nothing, and no stored output shows a temporary path."""
+    """Cleaning the notebooks changes nothing; no stored output shows a temporary path, or an error."""
     with tempfile.TemporaryDirectory() as folder:
         copy = scratch_copy(folder, "settings.ini", NBS)
         done = python(
@@ -359,12 +359,23 @@ def check_clean():
         lines += [
             f"{NBS}/{path.as_posix()}:{cell} {TEMPORARY_SHOWN}" for cell in temporary_paths(ROOT / NBS / path)
         ]
+        lines += [
+            f"{NBS}/{path.as_posix()}:{cell} {ERROR_SHOWN}" for cell in stored_errors(ROOT / NBS / path)
+        ]
     return Outcome(not lines, "\n".join(lines))
 
 
 TEMPORARY_SHOWN = (
     "shows a temporary path, another one in every run: work in that folder (os.chdir), and name files alone"
 )
+ERROR_SHOWN = "shows an error, of a run from another folder perhaps: run the notebook in its own folder"
+
+
+def stored_errors(path):
+    """The ids of the cells of a notebook whose stored outputs hold an error that ended the cell."""
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        if any(output["output_type"] == "error" for output in cell.get("outputs", [])):
+            yield cell.get("id", "?")
 
 
 def temporary_paths(path):
