@@ -15,6 +15,7 @@ from ..methods.base import Method
 from ..methods.registry import find_method
 from ..records.run_format import CONFIG
 from ..records.schema import read_checked
+from .finished import check_belongs
 from .fit import Fit, Job, first_stage_of, fit_in_folder, run_notes
 from .grouped import as_kept
 from .spec import build, decide
@@ -47,13 +48,7 @@ def as_tuple(value):
 def built_again(folder: Path, data: Data, model, method, inputs, device) -> tuple[Run, dict]:
     "An interrupted run before its first step, and its config. Raises `ValueError` for other data."
     config = read_checked(folder / "config.json", CONFIG, REMEDY)
-    if config["data_digest"] != data.digest:
-        raise ValueError(
-            f"the run in {str(folder)!r} is of other data: fingerprint {config['data_digest']}, "
-            f"not {data.digest}. Labels, split, groups or inputs differ."
-        )
-    if config["own_model"] and model is None:
-        raise ValueError(f"the run's model is a {config['model']} of your own; pass it as model=….")
+    check_belongs(folder, config, data, model)
     options = {name: as_tuple(value) for name, value in config["inputs"].items()}
     what = dict(weights=None, inputs=options | (inputs or {}), seed=config["seed"], device=device)
     settings = dict(config["settings"], train_by=as_tuple(config.get("train_by")))
