@@ -20,7 +20,7 @@ from ..inputs.batches import batches
 from ..networks.models import make_model
 from ..sources.data import Data
 from ..training.run import Run
-from ..training.settings import keep_memory
+from ..training.settings import keep_memory, release_memory
 
 # %% ../../nbs/11_benchmarks/04_levers.ipynb #15be5066
 def ceiling_rate(run: Run, steps: int = 10) -> float:
@@ -208,6 +208,7 @@ def memory_ratios(run: Run, model: str, channels_last: bool, rounds: int = 3, st
     shape = list(run.source.shape)
     what = dict(model=model, shape=shape, n_classes=run.data.n_classes, batch=run.settings.batch_size)
     what |= dict(channels_last=channels_last, steps=steps)
+    release_memory()  # what the steps before have taken is as much as a process takes
     seconds = {name: [] for name in MEMORY}
     for _ in range(rounds):
         for name, (environment, keeps) in MEMORY.items():

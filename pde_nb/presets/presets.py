@@ -40,7 +40,7 @@ def find_preset(dataset: str, method: str, variant: str) -> Preset:
     there = ", ".join(f"{v} for {m}" for d, m, v in PRESETS if d == dataset) or "none"
     raise ValueError(
         f"there is no preset {variant!r} for method {method!r} on data {dataset!r} (there: {there}); "
-        "leave the preset out and give settings, or take the plain defaults."
+        f"leave {variant!r} out and give settings of your own, or take the plain defaults."
     )
 
 # %% ../../nbs/08_presets/08_presets.ipynb #pr000009
