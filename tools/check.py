@@ -1,6 +1,6 @@
 """The whole test run: every notebook, and checks of what is made from the notebooks.
 
-    python tools/check.py [names] [--flags slow data gpu] [-j 2] [--list]
+    python tools/check.py [names] [--flags slow data gpu] [-j 4] [--list]
 
 Each notebook and each check counts as one test. The last line is `N passed, N failed`, with
 `, N skipped` where cells said that they lack their data. The exit status is 0 only where
@@ -938,7 +938,11 @@ def main():
         help="also run cells with these flags: slow, data, gpu",
     )
     parser.add_argument(
-        "-j", "--jobs", type=int, default=min(2, os.cpu_count() or 1), help="processes at a time (default: 2)"
+        "-j",
+        "--jobs",
+        type=int,
+        default=min(4, os.cpu_count() or 1),
+        help="processes at a time, of 1.5 GB at most (default: one for each core, up to 4)",
     )
     parser.add_argument("--list", action="store_true", help="name the tests and run none")
     options = parser.parse_args()

@@ -408,7 +408,8 @@ class Together:
             how = dict(settings=settings, seed=seed, **self.common)
             specs.append(contender_spec(self.contenders[name], self.data, **how))
             folders.append(run_folder(self.folder, name, settings, seed))
-        alone = fit_ahead(specs, folders, self.data, self.folder / "first", on_epoch=self.on_epoch)
+        told = in_one_place(self.on_epoch, self.folder)
+        alone = fit_ahead(specs, folders, self.data, self.folder / "first", on_epoch=told)
         for why in sorted(set(alone.values())):
             n = list(alone.values()).count(why)
             self.say(f"{n} of {len(specs)} runs are trained alone: {why}")
