@@ -420,7 +420,8 @@ def warmup_lines(w: WarmupRows) -> list[str]:
         lines.append(f"  warning: more than {MANY} times; {REPEATED}")
     lines.append(f"  {_spread_line(w)}")
     if w.alike:
-        lines.append(f"  warning: they are copies, or a narrow part of the class; {NARROW}")
+        what = "they are copies, or" if w.copies else "none is a copy, but they are"
+        lines.append(f"  warning: {what} a narrow part of the class; {NARROW}")
     return lines
 
 # %% ../../nbs/09_analysis/03_verdict.ipynb #ve00003d
