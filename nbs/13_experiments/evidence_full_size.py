@@ -63,6 +63,8 @@ def read_full_size() -> Found:
 
 def runs_sentence(found: Found) -> str:
     "Which methods ran with how many seeds, and what is not run."
+    if set(found.results) == set(METHODS) and {len(r.trials) for r in found.results.values()} == {SEEDS}:
+        return f"{number_text(SEEDS).capitalize()} seeds of each of the {number_text(len(METHODS))} methods."
     by_number: dict[int, list[str]] = {}
     for result in found.results.values():
         by_number.setdefault(len(result.trials), []).append(result.title)
