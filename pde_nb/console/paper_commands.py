@@ -111,7 +111,7 @@ def synthetic_parser() -> CommandParser:
         "the paper's figures.",
         examples=("", "--seeds 5 --methods PDE 'ERM (GD+M)'", "--case 2"),
         notes=(
-            f"Methods: {', '.join(names)}. On two cores 20 seeds take under a minute with preset released, "
+            f"Methods: {', '.join(names)}. On two cores 20 seeds take a minute or less with preset released, "
             "several minutes with preset paper; with --fast, a third of that.",
         ),
     )
