@@ -121,11 +121,16 @@ def contenders(task: Task, data: Data) -> dict[str, Contender]:
     methods: dict[str, Method] = {name: find_method(name)().within(*budget) for name in WITHIN}
     subsample = Subsample(empty="skip").within(*budget)
     methods["subsample"] = replace(subsample, epochs=min(task.most_epochs, subsample.epochs))
+    if task.most_epochs < subsample.epochs:
+        methods["subsample_whole"] = subsample  # the whole budget, however long evaluating it takes
     methods["pde_unlimited"] = PDE()
     methods["pde_fixed"] = PDE(schedule=task.fixed, expansion_lr=EXPANSION_LR)
     if task.capped:
         methods["pde_fixed_capped"] = PDE(schedule=task.capped, expansion_lr=EXPANSION_LR)
-    return {name: Contender(method, task.tried, task.settings) for name, method in methods.items()}
+    settings = {name: task.settings for name in methods}
+    if "subsample_whole" in methods:
+        settings["subsample_whole"] = task.settings | dict(evaluate="least")  # the same epoch, in less time
+    return {name: Contender(method, task.tried, settings[name]) for name, method in methods.items()}
 
 
 VARIATIONS = (
