@@ -95,7 +95,9 @@ def finding(cases: list[Case]) -> list[str]:
     likely, unclear, unlikely = (found[verdict] for verdict in MARKS)
     return [
         f"**Likely**: plain training failed in {likely.fails} of {likely.n} cases.",
-        f"**Unlikely**: it failed in {number_text(unlikely.fails)} of {unlikely.n}.",
+        f"**Unlikely**: it failed in {number_text(unlikely.fails)} of {unlikely.n}, of which "
+        f"{sum(c.verdict == unlikely.verdict and c.family == 'synthetic' for c in cases)} are cells of the "
+        "synthetic plane.",
         f"**Unclear**: it failed in {unclear.fails} of {unclear.n}.",
     ]
 

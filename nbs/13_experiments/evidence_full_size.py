@@ -20,6 +20,7 @@ from pde_nb.core.tables import DASH, Table, fixed, spread_text
 FULL_SIZE = FOLDER.parent / "full_size"
 METHODS = {  # name of the record → how the page calls it
     "erm": "ERM",
+    "erm_long": "ERM, 18 passes",
     "subsample": "Subsample",
     "group_dro": "GroupDRO",
     "dfr": "DFR-Val",
@@ -29,11 +30,13 @@ METHODS = {  # name of the record → how the page calls it
 }
 PRINTED = {  # name of the record → row of tab:baselines
     "erm": "ERM",
+    "erm_long": "ERM",
     "subsample": "Subsample",
     "group_dro": "GroupDRO",
     "dfr": "DFR (Val)",
     "pde_paper": "PDE",
 }
+LONGER = "erm_long", "pde_paper"  # that show more examples than the others
 OURS = "pde", "draws_3"  # that are set beside each other method
 SEEDS = 3  # that are asked for
 PARTS = (1 / 3, 2 / 3, 1.0)  # of a run, at which the best so far is looked at
@@ -82,6 +85,13 @@ def runs_sentence(found: Found) -> str:
     return text
 
 
+def percents(*names: str) -> str:
+    "Methods with their worst group on test in percent, mean over seeds."
+    found = read_full_size()
+    shown = [(found[name].title, over_seeds(found[name], "worst_group").mean) for name in names]
+    return joined([f"{fixed(100 * mean)} % ({title})" for title, mean in shown])
+
+
 # Tables
 
 
@@ -106,7 +116,7 @@ def beside_paper(found: Found) -> Table:
 
 def differences(found: Found) -> dict[tuple[str, str], Difference]:
     "Ours minus each other method, worst group on test, paired by seed; p corrected for all of them together."
-    pairs = [(one, other) for one in OURS for other in found.results if other not in (one, "pde_paper")]
+    pairs = [(one, other) for one in OURS for other in found.results if other not in (one, *LONGER)]
     pairs.remove(("pde", "draws_3"))  # the other way round is there
     one_by_one = {pair: paired(found[pair[0]], found[pair[1]]) for pair in pairs}
     corrected = holm([d.p for d in one_by_one.values()])
@@ -170,6 +180,19 @@ def settled_table(found: Found) -> Table:
         rows.append((result.title, passes_text(result), *map(fixed, values), f"{gain:+.1f}", verdict))
     head = ("method", "best after, passes", "a third", "two thirds", "the end", "last third", "")
     return Table(head, tuple(rows), "lrrrrrl")
+
+
+def longer_sentence(found: Found) -> str:
+    "What three times as many passes are worth to plain training, on the seeds that have both."
+    if "erm_long" not in found.results:
+        return ""
+    gain = paired(found["erm_long"], found["erm"])
+    average = paired(found["erm_long"], found["erm"], "average")
+    of = "one seed" if gain.n == 1 else f"{number_text(gain.n)} seeds"
+    return (
+        f"Plain training has a run of 18 passes beside that of six. On the {of} that have both, it is "
+        f"{points_text(gain)} points in the worst group on test, and {points_text(average)} on average."
+    )
 
 
 # Picture

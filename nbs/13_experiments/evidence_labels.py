@@ -166,7 +166,10 @@ def near_text(found: Found, condition: str, points: float, needed: int) -> str:
     sentence += f"{number_text(len(losses))} tasks: {'; '.join(parts)}."
     missing = [title for title, d in losses.items() if d is None]
     sentence += f" Not run: {joined(missing)}." if missing else ""
-    return f"**{answer}**, with {WORDS[condition]}. {sentence}"
+    ruled_out = sum(d.n > 1 and 100 * d.low >= -points for d in there.values())
+    sentence += f" By the intervals, a loss of more than {points:g} points is ruled out on "
+    sentence += f"{number_text(ruled_out)} of them."
+    return f"**{answer}, by the mean**, with {WORDS[condition]}. {sentence}"
 
 
 def few_text(n: int) -> str:

@@ -62,6 +62,8 @@ def rows_text(record: dict) -> str:
     for task, title in SHOWN.items():
         fewer, shift = fewer_cost(record, task, "pde"), shift_cost(record, task, "pde")
         more = "fewer rows cost more" if fewer.mean < shift.mean else "the shift costs more"
+        if fewer.high > 0 and shift.high > 0:
+            more = "neither cost is told apart from zero"
         parts.append(
             f"on {title} {more}: {signed_text(fewer)} for fewer rows, {signed_text(shift)} for the shift"
         )

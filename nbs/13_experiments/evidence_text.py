@@ -137,12 +137,11 @@ def verdict_sentences(task: Task, base: str = "pde", keys=("worst_group", "avera
 def cost_sentence(task: Task) -> str:
     "What PDE cost beside its schedule set by hand, and what ended its runs."
     auto = over_seeds(task["pde"], "passes").mean
-    text = f"PDE showed the training set {auto:.1f} times over"
+    text = f"PDE showed the training set {auto:.1f} times over. {end_text(task['pde'])}"
     if "pde_fixed" in task:
-        text += (
-            f", and {over_seeds(task['pde_fixed'], 'passes').mean:.1f} times with the schedule set by hand"
-        )
-    return f"{text}. {end_text(task['pde'])}"
+        fixed_one = over_seeds(task["pde_fixed"], "passes").mean
+        text += f" The schedule set by hand ends when it ends, here after {fixed_one:.1f} passes."
+    return text
 
 
 def runs_ended(result: Result) -> tuple[int, int]:
