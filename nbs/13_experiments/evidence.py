@@ -50,6 +50,7 @@ MODELS = {  # what was trained on each task
 FURTHER = {  # shown where they were run
     "pde_unlimited": "PDE unlimited",
     "pde_fixed_capped": "PDE by hand, capped",
+    "subsample_whole": "Subsample in full",
 }
 NO_BREAK = "\N{NO-BREAK SPACE}"
 KINDS = "pde", "pde_unlimited", "pde_fixed", "pde_fixed_capped", "pde_balanced"  # of PDE

@@ -196,6 +196,8 @@ def contrasts(task: Task) -> list[str]:
         ("pde", "subsample", f"With and without expanding, {start}"),
         ("pde_balanced", "pde", "With and without balanced rounds while expanding"),
         ("pde_balanced", "resampling", "Balanced rounds on a growing set and on all data at once"),
+        ("subsample_whole", "subsample", "With the whole budget and with a part of it"),
+        ("pde", "subsample_whole", "Beside the whole budget"),
     ):
         if one in task and other in task:
             d = paired(task[one], task[other])
