@@ -208,7 +208,9 @@ def bench_parser() -> CommandParser:
     what = parser.section("what")
     meaning = "; ".join(f"{name}: {text}" for name, text in BENCHMARKS.items())
     what.add("what", choices=tuple(BENCHMARKS), metavar="WHAT", help=meaning)
-    what.add("--json", metavar="FILE", help="also write the figures as JSON")
+    what.add(
+        "--json", metavar="FILE", help="also write the figures as JSON; all goes on with an unfinished FILE"
+    )
     what.add(
         "--repeats", type=int, default=15, metavar="N", help="times each thing is measured, ≥ 1; default 15"
     )
