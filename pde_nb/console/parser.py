@@ -68,8 +68,7 @@ class LineParser(argparse.ArgumentParser):
         words = sys.argv[1:] if args is None else list(args)
         wrong = "" if set(HELP) & set(words) else unknown_option(self, words)
         if wrong:
-            hint = did_you_mean(wrong, self._option_string_actions)
-            self.error(f"there is no option {wrong}{hint}")
+            self.error(f"there is no option {wrong}{hint_at(wrong, self._option_string_actions)}")
         return super().parse_known_args(words, namespace)
 
     def parse_args(self, args=None, namespace=None):
@@ -107,6 +106,33 @@ def unknown_option(parser: argparse.ArgumentParser, words: list[str]) -> str:
         if len(name) > 2 and name.startswith("--") and not any(option.startswith(name) for option in known):
             return name
     return ""
+
+
+ELSEWHERE = {  # what other tools call an option of ours
+    "--label": ("--target", "--y", "--class"),
+    "--attribute": ("--group", "--spurious", "--sensitive", "--protected"),
+    "--data": ("--dataset", "--file", "--input", "--csv", "--table"),
+    "--out": ("--name", "--run", "--run-name", "--output", "--output-dir", "--save-dir"),
+    "--lr": ("--learning-rate", "--eta"),
+    "--weight-decay": ("--wd", "--decay"),
+    "--epochs": ("--max-epochs", "--num-epochs", "--n-epochs", "--num-train-epochs"),
+    "--model": ("--arch", "--backbone", "--network", "--net"),
+    "--device": ("--gpu", "--cuda", "--accelerator"),
+    "--method": ("--algorithm", "--algo", "--strategy"),
+    "--minutes": ("--time", "--max-time", "--time-limit"),
+    "--restart": ("--force", "--overwrite"),
+}
+RESUME = "--resume", "--continue"
+
+
+def hint_at(wrong: str, known) -> str:
+    "What to type in place of an option that there is not; '' where nobody can tell."
+    if wrong in RESUME and "--restart" in known:
+        return " (it needs none: the same command goes on with an unfinished run)"
+    for name, others in ELSEWHERE.items():
+        if name in known and wrong in others:
+            return f" (here it is {name!r})"
+    return did_you_mean(wrong, known)
 
 # %% ../../nbs/11_console/02_parser.ipynb #abb62396
 USUAL = "usual"  # a view of the help: what is needed most
@@ -275,12 +301,12 @@ def in_option_words(text: str, names, flags=()) -> str:
         given = re.sub(r"^(-?\d+)\.0$", r"\1", given)  # a whole number, read as one that need not be
         return f"--{match['name'].replace('_', '-')} {given}"
 
-    start = rf"(?<![\w'\"=./-])(?:--)?(?P<name>{found})="
+    start = rf"(?<![\w'\"=.,/-])(?:--)?(?P<name>{found})="
     text = re.sub(rf"{start}(?P<value>{value})", typed, text)
     text = re.sub(rf"{start}(?=[\s,;:.()]|$)", as_option, text)
     text = re.sub(r"(--[\w-]+ [\w-]+) \(\1\)", r"\1", text)  # the option, and its name in Python
     several = "|".join(re.escape(name) for name in names if "_" in name)  # no other word looks like these
-    bare = rf"(?<![\w'\"=./-])(?P<name>{several})(?=[\s,;:)]|\.?$|\.\s)"
+    bare = rf"(?<![\w'\"=.,/-])(?P<name>{several})(?=[\s,;:)]|\.?$|\.\s)"
     return re.sub(bare, as_option, text) if several else text
 
 

@@ -124,6 +124,7 @@ def writable_folder(path) -> Path:
     probe = temporary_path(path / "write-test")
     try:
         path.mkdir(parents=True, exist_ok=True)
+        sweep(path, "write-test")  # of a process that was killed here
         probe.touch()
         probe.unlink()
     except OSError as e:

@@ -12,7 +12,10 @@ from torture.server import Process
 JUDGED_BAD = 1  # exit statuses
 REFUSED = 2
 ENVIRONMENT = 3
-PAGES = ("comparison.md", "comparison.html", "comparison.tex", "comparison.png")
+PAGES = (
+    *(f"comparison.{suffix}" for suffix in ("md", "html", "tex", "png")),
+    *(f"comparison-{table}.csv" for table in ("methods", "groups", "runs", "cost", "conditions")),
+)
 SAYS = re.compile(r"^pde_\w+: ", re.MULTILINE)
 # Every message ends with what to do; a remedy has one of these words.
 WORDS = """
@@ -104,7 +107,11 @@ def judge(answer: Answer, wanted: Answer, names: tuple[str, ...], first: str = "
     if not new and not any(map(has_figures, lost)) and not listed:
         return "true", ""
     notices = [line for line in [*new, *answer.stderr.splitlines()] if is_notice(line, names)]
-    unexplained = [line for line in new if line not in notices]
+    unexplained = [
+        line
+        for line, below in zip(new, [*new[1:], ""])
+        if line not in notices and not (str(line).startswith("#") and below in notices)
+    ]
     left_out = any("not run" in line and any(name in line for name in names) for line in notices)
     if notices and (left_out or not unexplained):
         return "said", notices[0][:200]
