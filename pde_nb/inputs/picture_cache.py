@@ -152,6 +152,7 @@ def fault(
     return ""
 
 # %% ../../nbs/05_inputs/06_picture_cache.ipynb #96a4296b
+import errno
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
@@ -283,9 +284,9 @@ def _check_space(cache):
     free = shutil.disk_usage(cache.folder).free
     if free < need:
         raise ValueError(
-            f"the cache of {len(cache.files):,} pictures needs {need / 1e9:.2f} GB and {cache.folder} has "
-            f"{free / 1e9:.2f} GB left; {ELSEWHERE}."
-        )
+            f"the cache of {len(cache.files):,} pictures needs {need / 1e9:.3g} GB and {cache.folder} has "
+            f"{free / 1e9:.3g} GB left; {ELSEWHERE}."
+        ) from OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 # %% ../../nbs/05_inputs/06_picture_cache.ipynb #77be21a0
 @patch

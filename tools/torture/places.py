@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from torture.commands import Command
+from torture.commands import Command, all_commands
 from torture.server import ROOT, Bounds, Process, finish
 
 SHARED_MEMORY = Path("/dev/shm")  # where files cost no disk time
@@ -114,6 +114,8 @@ def reference(place: Place, command: Command) -> Path:
     folder = place.runs / command.name
     if (folder / "seconds.json").exists():
         return folder
+    for name in command.needs:
+        reference(place, all_commands()[name])
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "cwd").mkdir(parents=True)
     start = time.monotonic()

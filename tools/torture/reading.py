@@ -146,16 +146,17 @@ def tree_fault(
     """What a command that ended well left otherwise than it should have; '' for nothing.
 
     The damaged file may be as it was damaged, where the command does not read it. Where a method was
-    `left_out`, its files may be missing.
+    `left_out`, its files may be missing, and the damaged run may still have its checkpoint.
     """
     lines = []
     pages = PAGES if said else ()  # they lack what was left out
     notes = ("notes",) if said else ()
+    checkpoint = f"{Path(damaged).parent.as_posix()}/checkpoint.safetensors was left behind"
     for line in differences(folder, wanted, pages, notes):
         name, file = line.split(" ", 1)[0], folder / damaged
         untouched = name == damaged or name.startswith(damaged + "/")
         as_damaged = untouched and (not file.exists() or not before.exists() or unchanged(file, before))
-        if not as_damaged and not (left_out and line.endswith(" is missing")):
+        if not as_damaged and not (left_out and (line.endswith(" is missing") or line == checkpoint)):
             lines.append(line)
     return "; ".join(lines)
 
