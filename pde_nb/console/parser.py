@@ -93,6 +93,9 @@ class LineParser(argparse.ArgumentParser):
         "End with status 2, and one line."
         for before, after in (("argument ", ""), ("the following arguments are required:", "missing:")):
             message = after + message.removeprefix(before) if message.startswith(before) else message
+        for action in self._actions:
+            if action.choices and message == f"missing: {action.metavar}":
+                message += f", one of {', '.join(map(str, action.choices))}"
         self.exit(Exit.BAD_INPUT, f"{self.prog}: {visible(message)}. {self.prog} --help shows the options.\n")
 
 # %% ../../nbs/11_console/02_parser.ipynb #fa608d59

@@ -186,7 +186,8 @@ def check_values(a, n_values: int, names: GuessNames):
         raise ValueError(
             f"{column} is {names.value_name(there[0])!r} in all {len(a):,} labelled rows of training and "
             "validation; another value could only be in rows that are blank, and nothing tells how it looks: "
-            f"fill in at least {FEWEST} rows of another value."
+            f"fill in at least {FEWEST} rows of another value; a cell with NA, or another word for what is "
+            f"missing, counts as blank, but --as {names.attribute}=category keeps it as a name."
         )
     for value in np.flatnonzero(counts < FEWEST):
         raise ValueError(

@@ -105,7 +105,7 @@ VALUES = (
     Input("label-column-absent", T, word="granted", make=make.without("granted")),
     Input("attribute-column-absent", T, word="district", make=make.without("district")),
     Input("label-missing", T, word="granted", make=make.cell("granted", "")),
-    Input("attribute-missing", T, word="district", make=make.cell("district", "")),
+    Input("attribute-missing", T, "ok", make=make.cell("district", "")),
     Input("attribute-called-NA", T, word="NA", make=make.replaced("district", north="NA")),
     Input("label-one-class", T, word="granted|class", make=make.cell("granted", "yes", -1)),
     Input("attribute-one-value", T, "ok", make=make.cell("district", "north", -1)),
