@@ -13,6 +13,7 @@ from jaxtyping import Int
 from .expansion import Plan
 from .groups import balanced_counts, balanced_subset
 from .pacing import Pace, Stage
+from ..core.arguments import rounded_up
 
 # %% ../../nbs/02_algorithm/06_draws.ipynb #dw000007
 def draw_sets(
@@ -92,7 +93,7 @@ def check_draws_fit(
     most = int(rounds)
     given, need = f"epochs={int(2 * rounds)}", f"epochs={2 * draws}"
     if passes is not None:
-        given, need = f"budget={passes:.3g}", f"a budget of {passes * draws / max(rounds, 1e-9):.2g}"
+        given, need = f"budget={passes:.3g}", f"a budget of {rounded_up(passes * draws / max(rounds, 1e-9))}"
     holds = "1 round" if most == 1 else f"{most} rounds"
     remedy = f"give draws={most} at most, or {need}" if most > 1 else f"leave draws out, or give {need}"
     raise ValueError(f"draws={draws}: draws share the first half of {given}, which holds {holds}; {remedy}.")

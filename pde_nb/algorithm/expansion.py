@@ -277,7 +277,7 @@ def flat(
     batch size, and as `Stream.batches` does."""
     _check_flat(self.schedule, batch_size, (rank, ranks, start), warmup_end)
     n = last_epoch(self, warmup_end)
-    if not n:
+    if not n or (self.schedule.warmup_epochs is None and warmup_end is None):
         raise ValueError(
             "this schedule has no epoch, or its warm-up has no fixed end: its length is unknown. "
             "Give warmup_end, or a schedule with warmup_epochs."
@@ -343,14 +343,14 @@ def share_history(plan: Plan) -> np.ndarray:  # (stages, groups), rows sum to 1
 # %% ../../nbs/02_algorithm/03_expansion.ipynb #3d0a9c99
 def _scheduled_starts(plan):
     "The first epoch of each stage as the schedule has it."
-    if last_epoch(plan) is None:
+    schedule = plan.schedule
+    if schedule.warmup_epochs is None:
         raise ValueError(
             "the warm-up of this schedule has no fixed end; pass `began`, the first epoch of each stage "
             "(a sampler keeps it)."
         )
-    schedule = plan.schedule
     later = [schedule.warmup_epochs + k * schedule.expand_every for k in range(plan.n_stages - 1)]
-    return [0, *later]
+    return [0, *(epoch for epoch in later if schedule.n_epochs is None or epoch < schedule.n_epochs)]
 
 # %% ../../nbs/02_algorithm/03_expansion.ipynb #24e7e5b0
 SMALL_GROUP = 16  # a group below this is too small to set the size of the warm-up set
@@ -379,5 +379,5 @@ def _with_replacement(unused, sizes, rng):
 
 def _redraw_counts(groups):
     "Within each combination of attributes, as many of every class as its rarest class has."
-    by_class = groups.counts.reshape(groups.shape[0], -1)
+    by_class = groups.trusted_counts.reshape(groups.shape[0], -1)
     return np.broadcast_to(by_class.min(0), by_class.shape).ravel()

@@ -44,10 +44,15 @@ def _missing(values, col):
     if hasattr(values, "isna"):
         return np.asarray(values.isna())
     if col.dtype == object:
-        return np.array([v is None or v != v for v in col])
+        return np.array([_is_missing(v) for v in col])
     if col.dtype.kind == "f":
         return np.isnan(col)
     return np.zeros(1, bool)
+
+
+def _is_missing(value) -> bool:
+    "Whether a value is None, nan, or pandas' NA, of which nobody can tell whether it equals itself."
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 # %% ../../nbs/02_algorithm/01_groups.ipynb #6662fda7
 @dataclass(frozen=True, eq=False)

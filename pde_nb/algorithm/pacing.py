@@ -78,7 +78,8 @@ def advance(
     took = 0 if stage.best is None else stage.best - stage.began + 1
     idle = round_ - stage.began + 1 - took
     warming_up = stage.began == 0
-    rounds = pace.rounds if warming_up else pace.later_rounds or pace.rounds
+    of_warmup = warming_up or stage.draw is not None  # the later draws are warm-ups, too
+    rounds = pace.rounds if of_warmup else pace.later_rounds or pace.rounds
     waiting = idle < max(rounds, whole, pace.waits * took) or (warming_up and not ready)
     cut = warming_up and most is not None and round_ + 1 >= most and stage.best is not None
     if waiting and not cut:

@@ -4,12 +4,13 @@
 
 # %% auto #0
 __all__ = ['MOST', 'LARGEST', 'SINGLE', 'HIDDEN_CATEGORIES', 'HIDDEN_LETTERS', 'JOINER', 'did_you_mean', 'lookup', 'number',
-           'whole_number', 'visible']
+           'whole_number', 'rounded_up', 'visible']
 
 # %% ../../nbs/01_core/01_arguments.ipynb #mv000004
 import re
 import sys
 import unicodedata
+from decimal import ROUND_CEILING, Context
 from difflib import get_close_matches
 from numbers import Real
 
@@ -54,6 +55,12 @@ def whole_number(name: str, value, low: int) -> int:
     if not is_number(value) or not low <= value <= MOST or value != int(value):
         raise ValueError(f"{name}={shown(value)}; give a whole number of at least {low}{limit(value, MOST)}.")
     return int(value)
+
+
+def rounded_up(value: float, figures: int = 2) -> str:
+    "A number for a message that asks for at least so much: in so few figures, and never below it."
+    context = Context(prec=figures, rounding=ROUND_CEILING)
+    return f"{float(context.create_decimal(repr(float(value)))):g}"
 
 # %% ../../nbs/01_core/01_arguments.ipynb #02deb1dd
 def is_number(value) -> bool:

@@ -383,7 +383,7 @@ def cells_of(
     rows,  # positions, the first row below the header being 0
     separator: str = ",",
 ) -> dict[int, tuple[int, str]]:  # row → line of the file, and the text of the cell
-    "Where some cells of a file are, and what they say."
+    "Where some cells of a file are, and what they say; nothing for a column that the file does not name."
     path = Path(path)
     wanted = set(map(int, rows))
     found = {}
@@ -393,7 +393,10 @@ def cells_of(
     with unpack(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
         reader = csv.reader(file, delimiter=separator)
         records = _records(reader)
-        at = next(records)[1].index(name)
+        _, header = next(records)
+        if name not in header:  # pandas calls a column without a name 'Unnamed: 1'
+            return found
+        at = header.index(name)
         for row, (line, record) in enumerate(records):
             if row in wanted:
                 found[row] = (line, record[at] if at < len(record) else "")

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from ..algorithm.groups import Groups, group_names
-from ..core.arguments import did_you_mean, lookup, number, whole_number
+from ..core.arguments import did_you_mean, lookup, number, rounded_up, whole_number
 from ..sources.blanks import labelled_examples
 
 # %% ../../nbs/07_methods/01_base.ipynb #26b668c9
@@ -422,7 +422,7 @@ def within(
     size = self.epoch_size(groups, n_val)
     if shown < size:
         raise ValueError(
-            f"budget={passes:g}: one epoch of {self.label} needs {size / len(groups):.2g}; "
+            f"budget={passes:g}: one epoch of {self.label} needs {rounded_up(size / len(groups))}; "
             "give at least that, or leave the method out."
         )
     return replace(self, epochs=int(shown // size))

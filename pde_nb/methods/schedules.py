@@ -35,6 +35,7 @@ from pde_nb.algorithm.expansion import (
 from ..algorithm.groups import Groups, balanced_counts
 from ..algorithm.pacing import Pace, Stage, advance, pace_within
 from ..algorithm.rounds import passing, round_size
+from ..core.arguments import rounded_up
 from .base import epoch_rng, settings_text
 
 # %% ../../nbs/07_methods/05_schedules.ipynb #62cefded
@@ -133,8 +134,9 @@ def schedule_within(
     "A plain schedule within a budget. Raises `ValueError` when not even one epoch of each warm-up fits."
     cap, warm, step = _plain_sizes(groups)
     if shown < warm:
+        needs = rounded_up(warm / len(groups))
         raise ValueError(
-            f"budget={shown / len(groups):.2g}: one epoch of PDE's warm-up needs {warm / len(groups):.2g}; "
+            f"budget={shown / len(groups):.2g}: one epoch of PDE's warm-up needs {needs}; "
             "give at least that, or leave the method out."
         )
     check_draws_fit(draws, shown / 2 / warm, shown / len(groups))
@@ -194,7 +196,8 @@ class FixedPacing(Pacing):
         if draws > 1:
             self.begin_draws(draws, ends)
         end = last_epoch(plan)
-        if epochs and end and epochs > end + (draws - 1) * (plan.schedule.warmup_epochs or 0):
+        end = end and end + (draws - 1) * (plan.schedule.warmup_epochs or 0)
+        if epochs and end and epochs > end:
             raise ValueError(
                 f"epochs={epochs}, and the schedule ends after {end}; "
                 "raise n_expansions or expand_every to train longer."
@@ -236,8 +239,9 @@ def resets(self: FixedPacing, epoch: int) -> bool:
 @patch
 def first_epochs(self: FixedPacing, epochs: int | None = None) -> list[int]:
     "The epoch in which each stage began, in the first `epochs` epochs; None: in all."
+    epochs = self.n_epochs if epochs is None else epochs
     if epochs is None:
-        epochs = next(e for e in count() if self.finished(e))
+        raise ValueError("the end of the warm-up is open, so not all stages have an epoch; give epochs=….")
     began = []
     for epoch in range(epochs):
         while self.stage(epoch) >= len(began):
@@ -457,8 +461,7 @@ def draws_to_come(self: AutoPacing, epoch: int) -> dict[int, range]:
     now, n = self.at(epoch), self.share
     if now.draw is None or now.averages or n is None or self.fits is not None:
         return {}
-    waits = min(self.pace.rounds, self.pace.later_rounds or self.pace.rounds)
-    if n > 1 + waits:  # the first round is always the best so far
+    if n > 1 + self.pace.rounds:  # the first round is always the best so far
         return {}
     began = {now.draw: now.began}
     for draw in range(now.draw + 1, self.draws):

@@ -144,7 +144,7 @@ def fixed_text(pacing: FixedPacing, fits: int) -> str:
 
 # %% ../../nbs/08_runs/07_budget.ipynb #bu000030
 def check_minutes(minutes: float, method) -> float:
-    "The minutes. Raises `ValueError` for a number out of range, and for a method of several draws."
+    "The minutes. Raises `ValueError` for a method of several draws."
     if method.n_draws > 1:
         raise ValueError(
             f"minutes={minutes:g} and draws={method.n_draws}: a time budget is not shared among draws. Leave "

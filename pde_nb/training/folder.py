@@ -90,6 +90,7 @@ class Keeper:
         self.asked = None  # the signal that asked the run to stop
         self.heard_at = None  # when this process had it
         self.heeded = False  # whether it has ended the run
+        self.handlers = {}  # of the signals, as they were before
 
     def __call__(self, run, force: bool = False):
         "Write a checkpoint if it is time, or if the run was asked to stop."
@@ -114,7 +115,6 @@ class Keeper:
     def __enter__(self):
         self.ranks.once(self.open)
         self.before = self.ranks.heed(self)  # what listened
-        self.handlers = {}  # of the signals, as they were before
         if threading.current_thread() is threading.main_thread():
             for which in (signal.SIGINT, signal.SIGTERM):
                 self.handlers[which] = signal.signal(which, self._ask)
@@ -139,6 +139,9 @@ def _ask(self: Keeper, which, frame):
         raise KeyboardInterrupt
     self.heard_at = self.heard_at or now
     self.asked = self.asked or which
+    outer = getattr(self.handlers.get(which), "__self__", None)
+    if isinstance(outer, Keeper) and not outer.asked:
+        outer._ask(which, frame)  # of several runs that take turns, the others have to hear of it, too
 
 
 PASSED_ON = 3.0  # seconds within which a launcher tells its processes of a signal that they had as well
@@ -181,8 +184,8 @@ def tidy(folder: Path):
 def heed(keeper: Keeper, run):
     "End a run where somebody has asked for that, once it has a model."
     now = time.monotonic()
-    no_model = run.best_weights is None and not getattr(run, "held", ())
-    if run.stopped or no_model or now - keeper.looked_at < LOOK_EVERY:
+    no_model = run.best_of_all is None and not getattr(run, "held", ())
+    if run.finished or no_model or now - keeper.looked_at < LOOK_EVERY:
         return
     keeper.looked_at = now
     if (keeper.folder / STOP_FILE).exists():
@@ -240,7 +243,7 @@ def claim(folder: Path, config: dict, restart: bool = False):
     "Make the folder this run's own. Raises `ValueError` when another run's config is there."
     path = folder / "config.json"
     if restart:
-        for name in RUN_FILES:
+        for name in (*RUN_FILES, *(f"first/{name}" for name in RUN_FILES)):
             (folder / name).unlink(missing_ok=True)
     if not path.exists():
         return write_checked(path, CONFIG, config)
@@ -327,18 +330,21 @@ def add_file(
     name: str,  # one of `PARTS`
     write,  # called with the path; writes the file, whole or not at all
 ):
-    "Write a file into a run folder; where the run is finished, its digest goes into the record."
+    """Write a file into a run folder; where the run is finished, its digest goes into the record.
+
+    Processes that share a folder do so one after the other."""
     lookup(name, dict.fromkeys(PARTS), "file of a run")
     path = Path(folder) / name
     if not (Path(folder) / "record.json").exists():
         write(path)
         return
-    record = read_record_of(folder)
-    if record["files"].pop(name, None):  # a kill between the two writes leaves no digest, and no wrong one
+    with FileLock(Path(folder) / ".files.lock"):
+        record = read_record_of(folder)
+        if record["files"].pop(name, None):  # a kill between the writes leaves no digest, and no wrong one
+            write_checked(Path(folder) / "record.json", RECORD, record)
+        write(path)
+        record["files"][name] = file_digest(path)
         write_checked(Path(folder) / "record.json", RECORD, record)
-    write(path)
-    record["files"][name] = file_digest(path)
-    write_checked(Path(folder) / "record.json", RECORD, record)
 
 
 def check_files(folder):

@@ -138,6 +138,7 @@ def look_until_sure(look: Look, predict: Callable, chunk: int = 64):
 
 # %% ../../nbs/08_training/04_late.ipynb #lt000021
 from ..methods.base import Method
+from ..methods.pde import PDE
 from ..methods.schedules import FixedPacing
 from ..networks.average import Weights, copy_weights
 
@@ -157,7 +158,7 @@ class Held:
 def hears_of_epochs(method: Method) -> bool:
     "Whether what a method does next depends on how an epoch went."
     if isinstance(getattr(method, "pacing", None), FixedPacing):
-        return method.n_draws > 1
+        return method.n_draws > 1 or type(method).after_epoch is not PDE.after_epoch
     return method.goes_back or type(method).after_epoch is not Method.after_epoch
 
 # %% ../../nbs/08_training/04_late.ipynb #lt000023
