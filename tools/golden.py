@@ -1,18 +1,14 @@
 """Golden values: what the library computes, as digests, to compare before and after a change of its form.
 
     python tools/golden.py write FILE [--only NAME ...]     # make the runs and write their digests
-    python tools/golden.py check FILE [--only NAME ...]     # make them again and name every one that
-    differs
+    python tools/golden.py check FILE [--only NAME ...]     # make them again and name every one that differs
 
-The runs: every method on the example table of loans, PDE with both kinds of schedule on small pictures
-and on
-texts with a tiny network, two seeds of the synthetic experiment, the claims of the theory, the plans of
-five
-schedules. A digest is the SHA-256 of the selected weights, of the ledger (which example was shown
-when), of the
-counts of right predictions and the curve, or of the figures. They hold for one machine and one version
-of torch:
-write the file before a change, and check it after. The exit status of `check` is 1 where a value differs.
+The runs: every method on the example table of loans, PDE with both kinds of schedule on small pictures and on
+texts with a tiny network, two seeds of the synthetic experiment, the claims of the theory, the plans of five
+schedules. A digest is the SHA-256 of the selected weights, of the ledger (which example was shown when), of
+the counts of right predictions and the curve, or of the figures. They hold for one machine and one version of
+torch: write the file before a change, and check it after. The exit status of `check` is 1 where a value
+differs.
 """
 
 import argparse
