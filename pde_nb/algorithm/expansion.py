@@ -350,7 +350,7 @@ def _scheduled_starts(plan):
             "(a sampler keeps it)."
         )
     later = [schedule.warmup_epochs + k * schedule.expand_every for k in range(plan.n_stages - 1)]
-    return [0, *(epoch for epoch in later if schedule.n_epochs is None or epoch < schedule.n_epochs)]
+    return [0, *later]
 
 # %% ../../nbs/02_algorithm/03_expansion.ipynb #24e7e5b0
 SMALL_GROUP = 16  # a group below this is too small to set the size of the warm-up set
