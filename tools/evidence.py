@@ -4,6 +4,8 @@
     python tools/evidence.py sensitivity --root FOLDER --out FOLDER [--seeds 5]
     python tools/evidence.py rates       --root FOLDER --out FOLDER [--seeds 5]
     python tools/evidence.py upweight    --root FOLDER --out FOLDER [--seeds 5]
+    python tools/evidence.py linear      --root FOLDER --out FOLDER [--seeds 5]
+    python tools/evidence.py seeds       --root FOLDER --out FOLDER
     python tools/evidence.py synthetic   --out FOLDER [--seeds 20]
 
 FOLDER of --root holds the prepared data (tools/prepare.py: sick.csv, adult.csv, coloured_mnist.npz,
@@ -14,8 +16,13 @@ Each method writes OUT/TASK/METHOD.json. `sensitivity` varies the constants of t
 itself one at a time, on the two quickest tasks and with the learning rate that was chosen there, into
 OUT/sensitivity; `rates` runs the kinds of PDE on the quickest task with every learning rate and all
 seeds, into OUT/rates: what the choice of the rate on one seed was worth; `upweight` runs JTT on the two
-quickest tasks with other weights of its mistakes than 20, into OUT/upweight; `synthetic` runs the
-synthetic experiment into OUT/synthetic.json.
+quickest tasks with other weights of its mistakes than 20, into OUT/upweight; `linear` runs DFR on the frozen
+features themselves, with either penalty, into OUT/linear; `seeds` runs PDE and its simplest rivals with 20
+seeds on the features and 15 on examples/loans.csv, into OUT/seeds; `synthetic` runs the synthetic experiment
+into OUT/synthetic.json.
+
+Plain training, group resampling and GroupDRO are evaluated as often as PDE's warm-up is: a pass is cut into
+pieces of whole batches, and validation chooses among all of them.
 """
 
 import argparse
@@ -24,6 +31,7 @@ import time
 import warnings
 from dataclasses import dataclass, field, replace
 from itertools import product
+from math import ceil
 from pathlib import Path
 
 from pde_nb.algorithm.expansion import Schedule
@@ -33,9 +41,12 @@ from pde_nb.comparison.comparison import Contender, contend
 from pde_nb.comparison.trials import Result, settings_name
 from pde_nb.core.files import surroundings
 from pde_nb.methods.base import Method
+from pde_nb.methods.group_dro import GroupDRO
 from pde_nb.methods.pde import PDE
 from pde_nb.methods.registry import find_method
+from pde_nb.methods.reweighting import Resampling
 from pde_nb.methods.subsample import Subsample
+from pde_nb.presets.presets import DEFAULTS
 from pde_nb.records.seals import write_sealed
 from pde_nb.reproduction.synthetic_auto import auto_figures, auto_record
 from pde_nb.sources.data import Data
@@ -63,6 +74,7 @@ class Task:
         return tuple(dict(lr=rate) for rate in self.rates)
 
 
+ROOT = Path(__file__).resolve().parents[1]
 EXPANSION_LR = 0.3  # of the schedules set by hand
 TASKS = {
     "waterbirds": Task(
@@ -109,16 +121,49 @@ TASKS = {
     ),
 }
 QUICK = "waterbirds_features", "adult"
-WITHIN = (
-    *("erm", "resampling", "group_dro", "lff", "eiil", "jtt"),
-    *("dfr", "dfr_tr", "pde", "pde_balanced"),
-)  # methods that the budget alone decides
+WITHIN = "lff", "eiil", "jtt", "dfr", "dfr_tr", "pde", "pde_balanced"  # methods that the budget alone decides
+
+
+@dataclass
+class Pieces(Method):
+    """A method that is evaluated after each piece of a pass; an epoch is a piece."""
+
+    piece: int = 64  # examples, whole batches
+
+    def order(self, epoch):
+        done, at = divmod(epoch, ceil(len(self.groups) / self.piece))
+        return super().order(done)[at * self.piece : (at + 1) * self.piece]
+
+    def within(self, passes, groups, n_val=0):
+        return replace(self, epochs=passes * ceil(len(groups) / self.piece))
+
+
+@dataclass
+class ERMPieces(Pieces):
+    """Plain training."""
+
+
+@dataclass
+class ResamplingPieces(Pieces, Resampling):
+    """Group resampling."""
+
+
+@dataclass
+class GroupDROPieces(Pieces, GroupDRO):
+    """GroupDRO."""
+
+
+IN_PIECES = dict(erm=ERMPieces, resampling=ResamplingPieces, group_dro=GroupDROPieces)
 
 
 def contenders(task: Task, data: Data) -> dict[str, Contender]:
     """The methods by the name of their record, each within the budget of examples."""
     budget = (task.passes, data.groups("train"), len(data.rows("val")))
     methods: dict[str, Method] = {name: find_method(name)().within(*budget) for name in WITHIN}
+    batch = task.settings.get("batch_size", DEFAULTS[data.inputs.kind].batch_size)
+    piece = methods["pde"].epoch_size(*budget[1:]) // batch * batch
+    for name, cls in IN_PIECES.items():
+        methods[name] = cls(piece=piece).within(*budget)
     subsample = Subsample(empty="skip").within(*budget)
     methods["subsample"] = replace(subsample, epochs=min(task.most_epochs, subsample.epochs))
     if task.most_epochs < subsample.epochs:
@@ -126,6 +171,7 @@ def contenders(task: Task, data: Data) -> dict[str, Contender]:
     methods["pde_unlimited"] = PDE()
     methods["pde_fixed"] = PDE(schedule=task.fixed, expansion_lr=EXPANSION_LR)
     if task.capped:
+        methods["subsample_capped"] = replace(subsample, cap=task.capped.warmup_cap).within(*budget)
         methods["pde_fixed_capped"] = PDE(schedule=task.capped, expansion_lr=EXPANSION_LR)
     settings = {name: task.settings for name in methods}
     if "subsample_whole" in methods:
@@ -207,6 +253,37 @@ def run_upweights(args):
             contend(settings_name(dict(upweight=weight)), contender, data, range(args.seeds), out, say)
 
 
+def run_linear(args):
+    """DFR on the frozen features, with the penalty of the paper and with the other one."""
+    task = TASKS["waterbirds_features"]
+    data = open_task(task, args.root)
+    known = contenders(task, data)
+    for method, penalty in product(("dfr", "dfr_tr"), ("l1", "l2")):
+        contender = replace(known[method], method=replace(known[method].method, penalty=penalty))
+        contend(
+            f"{method}_{penalty}",
+            contender,
+            data,
+            range(args.seeds),
+            args.out / "linear",
+            say,
+            model="linear",
+        )
+
+
+def run_seeds(args):
+    """PDE and its simplest rivals with more seeds: on the features within the budget, on loans as typed."""
+    task = TASKS["waterbirds_features"]
+    data = open_task(task, args.root)
+    known = contenders(task, data)
+    out = args.out / "seeds"
+    for name in "pde", "subsample":
+        contend(name, known[name], data, range(20), out / "waterbirds_features", say)
+    loans = open_data(data=str(ROOT / "examples" / "loans.csv"), label="granted", attribute=["district"])
+    for name in "pde", "subsample", "group_dro", "resampling", "reweighting", "erm":
+        contend(name, Contender(name), loans, range(15), out / "loans", say)
+
+
 def run_synthetic(args):
     """The synthetic experiment: with the preset's schedule and without one, then one constant at a time."""
     start, seeds = time.monotonic(), range(args.seeds)
@@ -228,6 +305,8 @@ OTHERS = {
     "sensitivity": run_sensitivity,
     "rates": run_rates,
     "upweight": run_upweights,
+    "linear": run_linear,
+    "seeds": run_seeds,
     "synthetic": run_synthetic,
 }
 

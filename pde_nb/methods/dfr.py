@@ -21,13 +21,14 @@ def sparse_regression(
     seed: int = 0,
     class_weight: dict | None = None,  # how much the examples of a class count; 1 for those not named
     iterations: int = 100,  # at most
+    penalty: str = "l1",  # or 'l2'
 ) -> tuple[Float[np.ndarray, "classes d"], Float[np.ndarray, " classes"]]:
-    """Weights and intercepts of an L1-penalised logistic regression, one row per class.
+    """Weights and intercepts of a penalised logistic regression, one row per class.
     For two classes the rows are opposite."""
     from sklearn.linear_model import LogisticRegression
 
     fit = LogisticRegression(
-        **_l1_penalty(LogisticRegression),
+        **(_l1_penalty(LogisticRegression) if penalty == "l1" else {}),
         C=C,
         solver="liblinear" if n_classes == 2 else "saga",
         max_iter=iterations,
@@ -190,7 +191,8 @@ class DFR(Method):
 
     epochs: int = 20  # of the first stage, ≥ 1
     subsets: int = 20  # balanced subsets whose regressions are averaged, ≥ 1
-    strengths: tuple = STRENGTHS  # inverse strengths of the L1 penalty that are tried, > 0
+    strengths: tuple = STRENGTHS  # inverse strengths of the penalty that are tried, > 0
+    penalty: str = "l1"  # as in the paper of DFR, or 'l2'
     # embeddings, before the regression; 'fitted': while tuning on validation by those that are fitted
     standardise: bool | str = True
     halving: str = "group"  # of validation, for tuning: within each group, or 'random'
@@ -264,6 +266,7 @@ from ..core.arguments import number, whole_number
 
 # %% ../../nbs/07_methods/10_dfr.ipynb #96e58414
 ALLOWED = dict(
+    penalty=("l1", "l2"),
     standardise=(True, False, "fitted"),
     halving=("group", "random"),
     first_keeps=("best", "last"),
@@ -368,8 +371,8 @@ def fit(
 ):
     "Weight and bias of a regression on some of the examples, for standardised embeddings."
     x = (data.x[at] - mean) / scale
-    options = dict(seed=self.seed, class_weight=candidate.class_weight, iterations=iterations)
-    return sparse_regression(x, data.y[at], candidate.C, n_classes, **options)
+    options = dict(class_weight=candidate.class_weight, iterations=iterations, penalty=self.penalty)
+    return sparse_regression(x, data.y[at], candidate.C, n_classes, self.seed, **options)
 
 # %% ../../nbs/07_methods/10_dfr.ipynb #5d66ba05
 @patch

@@ -277,7 +277,8 @@ def reopen(folder):
             (Path(folder) / name).unlink(missing_ok=True)
 
 # %% ../../nbs/08_training/03_folder.ipynb #957497b6
-LATER = {"settings.select": "worst_group"}  # what a config means that was written before there was the word
+# what a config means that was written before there were the words
+LATER = {"settings.select": "worst_group", "method.penalty": "l1"}
 
 
 def config_differences(old: dict, new: dict) -> list[str]:
