@@ -6,6 +6,7 @@ Everything is worked out from the records in results/evidence, so that no senten
 import re
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from statistics import median
@@ -13,9 +14,9 @@ from statistics import median
 import numpy as np
 from IPython.display import Markdown
 
-from pde_nb.comparison.paired import paired, points_text
+from pde_nb.comparison.paired import Difference, p_text, paired, points_text
 from pde_nb.comparison.trials import Result, Trial, over_seeds, read_results, seed_figures, settings_name
-from pde_nb.core.statistics import summary
+from pde_nb.core.statistics import holm, summary
 from pde_nb.core.tables import DASH, Table, fixed, interval_text, percent, signed_text, spread_text
 
 FOLDER = Path(__file__).resolve().parents[2] / "results" / "evidence"
@@ -47,11 +48,33 @@ MODELS = {  # what was trained on each task
     "adult": "small network",
     "coloured_mnist": "small CNN",
 }
-FURTHER = {  # shown where they were run
+LINEAR = {  # DFR on the frozen features themselves, with either penalty
+    "dfr_l1": "DFR-Val on the features (L1)",
+    "dfr_l2": "DFR-Val on the features (L2)",
+    "dfr_tr_l1": "DFR-Tr on the features (L1)",
+    "dfr_tr_l2": "DFR-Tr on the features (L2)",
+}
+FURTHER = {  # on one task each
     "pde_unlimited": "PDE unlimited",
     "pde_fixed_capped": "PDE by hand, capped",
     "subsample_whole": "Subsample in full",
+    "subsample_capped": "Subsample with a cap",
+    **LINEAR,
 }
+FURTHER_OF = {
+    "sick": ("pde_unlimited",),
+    "coloured_mnist": ("pde_fixed_capped", "subsample_whole", "subsample_capped"),
+    "waterbirds_features": tuple(LINEAR),
+}
+INSTEAD = {  # task and method → what stands for the method where verdicts are counted
+    ("coloured_mnist", "subsample"): "subsample_capped",  # a set as large as the one PDE begins with
+    ("waterbirds_features", "dfr"): "dfr_l1",  # a last layer on the features is what DFR is
+    ("waterbirds_features", "dfr_tr"): "dfr_tr_l1",
+}
+SEEDS = 5  # that a verdict needs
+ALPHA = 0.05  # of all verdicts together
+FEWER = 0.9  # share of the looks at validation that the one behind must have
+TWO_STAGES = "lff", "jtt", "eiil"
 NO_BREAK = "\N{NO-BREAK SPACE}"
 KINDS = "pde", "pde_unlimited", "pde_fixed", "pde_fixed_capped", "pde_balanced"  # of PDE
 
@@ -80,9 +103,18 @@ def read_task(key: str, further=()) -> Task:
     "The results of a task: the usual methods, and some of `FURTHER`."
     names = (*METHODS, *further)
     found = read_results(FOLDER / key, names)
+    if key == "waterbirds_features":
+        found |= read_results(FOLDER / "linear", [name for name in names if name in LINEAR])
     results = {name: replace(result, title=method_title(name)) for name, result in found.items()}
     missing = tuple(method_title(name) for name in names if name not in found)
     return Task(TASKS[key], results, missing)
+
+
+@cache
+def whole_task(key: str) -> Task:
+    "All that was run on a task: the usual methods, those of `FURTHER_OF`, and the simple references."
+    task = read_task(key, FURTHER_OF.get(key, ()))
+    return replace(task, results=task.results | read_results(FOLDER / "references" / key))
 
 
 def read_variations(*places: str) -> dict[str, Result]:
@@ -130,6 +162,81 @@ def passes_text(result: Result) -> str:
     return f"{best:.1f} of {end:.1f}"
 
 
+def looks(result: Result) -> float:
+    "How often a run looked at validation, mean over seeds."
+    return float(np.mean([len(trial.curve) for trial in result.trials]))
+
+
+def looks_per_pass(result: Result) -> float:
+    "The same for each pass over the training set."
+    return float(np.mean([len(trial.curve) / trial.passes for trial in result.trials]))
+
+
+def looks_text(result: Result) -> str:
+    "How often a run looked at validation, and in parentheses for each pass."
+    n = looks(result)
+    return f"{n:.0f} ({looks_per_pass(result):.1f})" if n > 1 else "1"
+
+
+# Verdicts
+
+
+def verdict(one: Result, other: Result, d: Difference) -> str:
+    """Of the first minus the second, p corrected: 'ahead', 'behind' or 'not told apart'; or why there is
+    none: 'single pass', fewer seeds than five, or 'unequal looks'."""
+    if any(r.method["name"] in TWO_STAGES and looks(r) <= 1 for r in (one, other)):
+        return "single pass"
+    if d.n < SEEDS:
+        return f"{d.n} seeds"
+    if not d.p_holm < ALPHA:
+        return "not told apart"
+    winner, loser = (one, other) if d.mean > 0 else (other, one)
+    several = min(looks(winner), looks(loser)) > 1  # a regression is chosen by other means
+    if several and looks_per_pass(loser) < FEWER * looks_per_pass(winner):
+        return "unequal looks"
+    return "ahead" if d.mean > 0 else "behind"
+
+
+@cache
+def family(base: str, key: str) -> dict[tuple[str, str], Difference]:
+    "A method minus every other one on every task, by title and name, p corrected for all of them together."
+    return corrected([whole_task(task) for task in TASKS], base, key)
+
+
+def corrected(tasks: list[Task], base: str, key: str) -> dict[tuple[str, str], Difference]:
+    "A method minus every other one, by title of the task and name, p corrected by Holm."
+    found = {}
+    for task in tasks:
+        others = [name for name in task.results if name != base] if base in task else []
+        found |= {(task.title, name): paired(task[base], task[name], key) for name in others}
+    ps = holm([d.p for d in found.values()])
+    return {pair: replace(d, p_holm=p) for (pair, d), p in zip(found.items(), ps)}
+
+
+def difference(task: Task, other: str, base: str = "pde", key: str = "worst_group") -> Difference:
+    "One of the family of its base; of a task that is on no record, of those within the task."
+    known = task.title in TASKS.values()
+    found = family(base, key) if known else corrected([task], base, key)
+    return found[task.title, other]
+
+
+def verdict_on(task: Task, other: str, base: str = "pde", key: str = "worst_group") -> str:
+    "The verdict on a method and another one of a task."
+    return verdict(task[base], task[other], difference(task, other, base, key))
+
+
+def verdicts(name: str) -> dict[str, str]:
+    "The verdict on PDE and a method, by task that it ran on; see `INSTEAD`."
+    found = {}
+    for key in TASKS:
+        task, other = whole_task(key), INSTEAD.get((key, name), name)
+        if other in task:
+            found[key] = verdict_on(task, other)
+        elif name in task:
+            found[key] = "not run"
+    return found
+
+
 # Tables of a task
 
 
@@ -164,9 +271,10 @@ def differences_table(task: Task, base: str = "pde", keys: dict | None = None) -
     for name, result in by_worst(task.results, first).items():
         if name != base:
             cells = [points_text(paired(task[base], result, key)) for key in keys]
-            rows.append((result.title, *cells, paired(task[base], result, first).verdict))
-    head = (f"{method_title(base)} minus", *keys.values(), f"by the {keys[first]}")
-    return Table(head, tuple(rows), "l" + "r" * len(keys) + "l")
+            d = difference(task, name, base, first)
+            rows.append((result.title, *cells, p_text(d), verdict(task[base], result, d)))
+    head = (f"{method_title(base)} minus", *keys.values(), "p (Holm)", f"by the {keys[first]}")
+    return Table(head, tuple(rows), "l" + "r" * (len(keys) + 1) + "l")
 
 
 def cost_table(results: dict[str, Result]) -> Table:
@@ -180,16 +288,17 @@ def cost_table(results: dict[str, Result]) -> Table:
         gaps = [f.val_worst_group - f.worst_group for f in seed_figures(result)]
         seconds = f"{median(trial.seconds for trial in result.trials):.0f}"
         cells = ", ".join(chosen), ", ".join(other), signed_text(summary(gaps))
-        rows.append((result.title, passes_text(result), seconds, *cells))
+        rows.append((result.title, passes_text(result), looks_text(result), seconds, *cells))
     head = (
         "method",
         "best after, passes",
+        "looks at validation (a pass)",
         "seconds",
         "chosen: validation",
         "not chosen",
         "validation − test",
     )
-    return Table(head, tuple(rows), "lrrllr")
+    return Table(head, tuple(rows), "lrrrllr")
 
 
 def setting_text(settings: dict) -> str:
@@ -302,6 +411,8 @@ def decline_table(task: Task) -> Table:
     "How far the worst group on validation falls from its best epoch to the last one, mean over seeds."
     rows = []
     for result in task.results.values():
+        if looks(result) <= 1:
+            continue
         courses = [trial.curve for trial in result.trials]
         last = np.mean([course[-1]["val_worst_group_at_most"] for course in courses])
         best = np.mean([max(e["val_worst_group_at_most"] for e in c if e["best"]) for c in courses])
@@ -319,10 +430,9 @@ def models_text() -> str:
 
 def overview_table() -> Table:
     "The worst group of every method on every task; in parentheses the number of seeds where it is not five."
-    tasks = [read_task(key) for key in TASKS]
-    rows = []
-    for name, title in METHODS.items():
-        rows.append((title, *(overview_cell(task, name) for task in tasks)))
+    tasks = [whole_task(key) for key in TASKS]
+    titles = METHODS | {name: result.title for task in tasks for name, result in task.results.items()}
+    rows = [(title, *(overview_cell(task, name) for task in tasks)) for name, title in titles.items()]
     return Table(("", *TASKS.values()), tuple(rows))
 
 
@@ -332,16 +442,27 @@ def overview_cell(task: Task, name: str) -> str:
         return DASH
     result = task[name]
     text = spread_text(over_seeds(result, "worst_group"))
-    return text if len(result.trials) == 5 else f"{text} ({len(result.trials)})"
+    return text if len(result.trials) == SEEDS else f"{text} ({len(result.trials)})"
+
+
+COUNTED = "ahead", "not told apart", "behind"
 
 
 def verdicts_table() -> Table:
-    "On how many tasks PDE is ahead of each other method, not told apart from it, and behind it."
-    tasks = [read_task(key) for key in TASKS]
+    "On how many tasks PDE is ahead of each other method, not told apart from it, behind it, or not judged."
     rows = []
     for name, title in METHODS.items():
         if name != "pde":
-            counts = Counter(paired(t["pde"], t[name]).verdict for t in tasks if name in t)
-            cells = [counts[verdict] or DASH for verdict in ("ahead", "not told apart", "behind")]
-            rows.append((title, *cells))
-    return Table(("PDE against", "ahead", "not told apart", "behind"), tuple(rows))
+            found = verdicts(name)
+            counts = Counter(found.values())
+            cells = [counts[word] or DASH for word in COUNTED]
+            others = [f"{TASKS[key]} ({word})" for key, word in found.items() if word not in COUNTED]
+            rows.append((title, *cells, ", ".join(others) or DASH))
+    return Table(("PDE against", *COUNTED, "not counted"), tuple(rows), "lrrrl")
+
+
+def warm_ups() -> tuple[int, int]:
+    "How many of PDE's selected models on all tasks are of its warm-up, and how many there are."
+    runs = [whole_task(key)["pde"] for key in TASKS]
+    total = sum(len(result.trials) for result in runs)
+    return total - sum(expanded(result) for result in runs), total

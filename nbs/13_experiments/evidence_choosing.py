@@ -3,27 +3,24 @@
 from dataclasses import dataclass
 from statistics import mean
 
-import numpy as np
-from evidence import METHODS, TASKS, Task, read_task
+from evidence import FURTHER, INSTEAD, LINEAR, METHODS, TASKS, Task, warm_ups, whole_task
 from evidence_full_size import LONGER, read_full_size
+from evidence_labels import LABELS, USES_GROUPS, read_runs
 from evidence_text import joined, number_text
 
+from pde_nb.comparison.sensitivity import MethodGrid, grid_from_plain, grid_summaries
 from pde_nb.comparison.trials import over_seeds
 from pde_nb.core.style import COLOURS, SMALL, new_figure
 from pde_nb.core.tables import DASH, Table, fixed
+from pde_nb.records.seals import read_measurement
 
 CHOICE = tuple(name for name in METHODS if name not in ("pde_fixed", "pde_balanced"))
-NEAR = 2.0  # points below the best of a data set that count as near it
-PARTS = {  # parts whose attribute a method works with, beside choosing the epoch
-    **dict.fromkeys(("erm", "jtt", "lff", "eiil"), ()),
-    "dfr": ("val",),
-    **dict.fromkeys(("subsample", "resampling", "group_dro", "dfr_tr", "pde"), ("train",)),
-}
-NEEDS = {  # parts whose attribute a method works with → in words
-    (): "validation, to choose the epoch",
-    ("val",): "validation, to choose and to fit",
-    ("train",): "training and validation",
-}
+NEAR = 2.0  # points below the best of a task that count as near it
+HARD = "sick", "coloured_mnist"  # where plain training is near 0
+WITHOUT_HARD = " and ".join(TASKS[key] for key in HARD)
+EASY = tuple(key for key in TASKS if key not in HARD)
+FROM_VALIDATION = "erm", "jtt", "lff", "eiil", "dfr", "dfr_l1", "dfr_l2"  # need no attribute in training
+BOTH = "training and validation"
 SHAPES = "o", "s", "D", "^", "v"
 
 
@@ -32,8 +29,8 @@ class Standing:
     "How a method does on all tasks."
 
     name: str
-    worst: dict[str, float]  # data set → worst group on test in percent, mean over seeds
-    gaps: dict[str, float]  # data set → points below the best method there, ≥ 0
+    worst: dict[str, float]  # task → worst group on test in percent, mean over seeds
+    gaps: dict[str, float]  # task → points below the best method there, ≥ 0
     passes: float  # over the training set, mean over tasks
 
     @property
@@ -42,36 +39,43 @@ class Standing:
         return mean(self.gaps.values())
 
     @property
+    def easy_gap(self) -> float:
+        "The same without the tasks on which plain training is near 0."
+        return mean(gap for key, gap in self.gaps.items() if key not in HARD)
+
+    @property
     def title(self) -> str:
         return METHODS[self.name]
 
-    @property
-    def needs(self) -> str:
-        "Where the attribute has to be known."
-        return NEEDS[PARTS[self.name]]
+
+def record_of(task: Task, key: str, name: str) -> str:
+    "The record that stands for a method on a task; the usual one where the other was not run."
+    other = INSTEAD.get((key, name), name)
+    return other if other in task else name
 
 
 def standings() -> list[Standing]:
     "All methods, the nearest to the best first; what could not run somewhere has no figure there."
-    tasks = {key: read_task(key) for key in TASKS}
-    worst = {name: worst_groups(tasks, name) for name in CHOICE}
+    tasks = {key: whole_task(key) for key in TASKS}
+    runs = {}
+    for name in CHOICE:
+        there = {key: record_of(task, key, name) for key, task in tasks.items() if name in task}
+        runs[name] = {key: tasks[key][record] for key, record in there.items()}
+    worst = {
+        name: {key: 100 * over_seeds(result, "worst_group").mean for key, result in of.items()}
+        for name, of in runs.items()
+    }
     best = {key: max(of[key] for of in worst.values() if key in of) for key in tasks}
     found = []
     for name, of in worst.items():
         gaps = {key: best[key] - figure for key, figure in of.items()}
-        passes = mean(over_seeds(tasks[key][name], "passes").mean for key in of)
+        passes = mean(over_seeds(result, "passes").mean for result in runs[name].values())
         found.append(Standing(name, of, gaps, passes))
     return sorted(found, key=lambda standing: standing.gap)
 
 
-def worst_groups(tasks: dict[str, Task], name: str) -> dict[str, float]:
-    "The worst group of a method on each data set that it ran on, in percent."
-    there = {key: task[name] for key, task in tasks.items() if name in task}
-    return {key: 100 * over_seeds(result, "worst_group").mean for key, result in there.items()}
-
-
 def standing_table(found: list[Standing]) -> Table:
-    "Every method: points below the best, cost, and the labels that it needs."
+    "Every method: points below the best on all tasks and without some, and cost."
     rows = []
     for one in found:
         near = sum(gap <= NEAR for gap in one.gaps.values())
@@ -80,18 +84,21 @@ def standing_table(found: list[Standing]) -> Table:
             (
                 one.title,
                 fixed(one.gap),
+                fixed(one.easy_gap),
                 f"{near} of {len(one.gaps)}",
                 f"{fixed(one.gaps[least])} ({TASKS[least]})",
                 fixed(one.passes),
-                one.needs,
             )
         )
-    head = ("method", "below the best", f"within {NEAR:g}", "farthest", "passes", "attribute needed in")
-    return Table(head, tuple(rows), "lrrlrl")
+    head = (
+        *("method", "below the best", f"without {WITHOUT_HARD}"),
+        *(f"within {NEAR:g}", "farthest", "passes"),
+    )
+    return Table(head, tuple(rows), "lrrrlr")
 
 
 def fig_standings(found: list[Standing]):
-    "How far each method is below the best one, data set by data set."
+    "How far each method is below the best one, task by task."
     fig, (ax,) = new_figure(height=3.6, width=6.2)
     for row, one in enumerate(found):
         for shape, key in zip(SHAPES, TASKS):
@@ -103,61 +110,112 @@ def fig_standings(found: list[Standing]):
         ax.plot([], [], shape, color="#5f6b73", ms=5, label=title)
     ax.set_yticks(range(len(found)), [one.title for one in found])
     ax.invert_yaxis()
-    ax.set_xlabel("points below the best method of the data set, in the worst group")
+    ax.set_xlabel("points below the best method of the task, in the worst group")
     ax.legend(fontsize=SMALL, frameon=False, loc="upper right")
     return fig
 
 
-def best_of(found: list[Standing], needs: tuple[str, ...]) -> Standing:
-    "The method nearest to the best, among those that need the attribute in no other part."
-    fits = [one for one in found if set(PARTS[one.name]) <= set(needs)]
-    return fits[0]
+# By what is labelled
 
 
-def gain_text(found: list[Standing], needs: tuple[str, ...]) -> str:
-    "What the best method under a condition gains over plain training, mean over tasks."
-    one = best_of(found, needs)
-    erm = next(other for other in found if other.name == "erm")
-    gains = [one.worst[key] - erm.worst[key] for key in one.worst]
-    low, high = min(gains), max(gains)
-    return f"{one.title}: {mean(gains):+.1f} points beside ERM, from {low:+.1f} to {high:+.1f} by data set"
+def worst_groups(name: str) -> dict[str, float]:
+    "The worst group of a record on each task that it ran on, in percent, mean over seeds."
+    tasks = {key: whole_task(key) for key in TASKS}
+    there = {key: task[name] for key, task in tasks.items() if name in task}
+    return {key: 100 * over_seeds(result, "worst_group").mean for key, result in there.items()}
 
 
-def situation_table(found: list[Standing]) -> Table:
-    "By what is labelled: the method nearest to the best, and what it gains."
-    rows = [
-        ("validation", "methods for labels that are missing", gain_text(found, ())),
-        ("validation", "the last layer fitted to validation too", gain_text(found, ("val",))),
-        ("training and validation", "all", gain_text(found, ("train", "val"))),
-    ]
-    return Table(("attribute known in", "methods looked at", "nearest to the best"), tuple(rows))
+def predicted(name: str) -> dict[str, float]:
+    "The same of a method whose training groups were predicted from those of validation."
+    runs = {key: read_runs(LABELS / key / "val" / f"{name}.json") for key in TASKS}
+    return {key: 100 * of.summary.mean for key, of in runs.items() if of.worst}
+
+
+def labels_table() -> Table:
+    "The worst group of what can be run with the attribute in validation alone, and in training too."
+    every = {name: result.title for key in TASKS for name, result in whole_task(key).results.items()}
+    simple = {name: title for name, title in every.items() if name not in METHODS | FURTHER}
+    titles = {name: every[name] for name in (*CHOICE, *LINEAR, "subsample_capped") if name in every} | simple
+    alone = [name for name in titles if name in FROM_VALIDATION or "val" in name]
+    rows = [("validation", titles[name], worst_groups(name)) for name in alone]
+    rows += [("validation", f"{METHODS[name]}, groups predicted", predicted(name)) for name in USES_GROUPS]
+    rows += [(BOTH, title, worst_groups(name)) for name, title in titles.items() if name not in alone]
+    cells = []
+    for where, title, worst in rows:
+        figures = [fixed(worst[key]) if key in worst else DASH for key in TASKS]
+        cells.append((where, title, *figures, gain_text(worst, TASKS), gain_text(worst, EASY)))
+    head = ("attribute known in", "method", *TASKS.values(), "minus ERM", f"without {WITHOUT_HARD}")
+    return Table(head, tuple(cells), "ll" + "r" * (len(TASKS) + 2))
+
+
+def gain_text(worst: dict[str, float], keys) -> str:
+    "Points beside plain training, mean over tasks; a dash where it did not run on all of them."
+    plain = worst_groups("erm")
+    if not set(keys) <= worst.keys():
+        return DASH
+    return f"{mean(worst[key] - plain[key] for key in keys):+.1f}"
+
+
+def validation_sentence() -> str:
+    "PDE with predicted groups beside what else can be done with the labels of validation."
+    ours = predicted("pde")
+    parts = []
+    for name in "eiil", "dfr":
+        theirs = {key: worst_groups(record_of(whole_task(key), key, name))[key] for key in ours}
+        above = sum(ours[key] > theirs[key] for key in ours)
+        parts.append(f"{METHODS[name]} on {number_text(above)}")
+    return (
+        "**If it is known in validation, or on a few hundred rows:** "
+        "[predict](../14_guides/10_few_labels.ipynb) the groups of the other rows, and run what needs them. "
+        f"By the mean, PDE with predicted groups is above {joined(parts)} of {number_text(len(ours))} tasks "
+        "([what a label is worth](19_labels.ipynb))."
+    )
+
+
+# Sentences
+
+
+def read_grids() -> dict[str, dict[str, MethodGrid]]:
+    "Methods at 48 settings each, by task; see page 23."
+    tasks = read_measurement(LABELS.parent / "sensitivity.json")["tasks"]
+    return {task: {name: grid_from_plain(g) for name, g in of["grids"].items()} for task, of in tasks.items()}
+
+
+def tuning_sentence() -> str:
+    "What to take if nothing can be tuned."
+    pde = grid_summaries(read_grids()["sick_features"])["pde"]
+    which = "the worst" if pde.chosen == pde.lowest else "one"
+    return (
+        "**If you cannot tune:** take Subsample, which depends least on its settings. PDE comes second, but "
+        f"on SICK embeddings validation chose {which} of its {pde.settings} settings, "
+        f"{fixed(100 * pde.cost)} points below its best; GroupDRO falls far behind with the wrong learning "
+        "rate ([48 settings of each](23_sensitivity.ipynb))."
+    )
 
 
 def sceptical_sentences(found: list[Standing]) -> list[str]:
     "What speaks against choosing by these figures."
-    winners = {key: min(found, key=lambda one: one.gaps.get(key, np.inf)).title for key in TASKS}
-    names = sorted(set(winners.values()))
+    best = {key: min((one for one in found if key in one.gaps), key=lambda o: o.gaps[key]) for key in TASKS}
+    names = sorted({one.title for one in best.values()})
     pde = next(one for one in found if one.name == "pde")
-    rank = 1 + found.index(pde)
-    first, second = found[:2]
-    lead = second.gap - first.gap
-    easy = [key for key in TASKS if key != "coloured_mnist"]
-    without = {one.title: mean(one.gaps[key] for key in easy) for one in found}
-    nearest = min(without, key=without.get)
+    first, nearest = found[0], min(found, key=lambda one: one.easy_gap)
+    warm, runs = warm_ups()
     return [
         f"**No method is best everywhere:** {number_text(len(names))} methods have the highest mean on one "
-        f"of the {number_text(len(TASKS))} tasks or more ({joined(names)}).",
-        f"**One data set decides the order.** By the mean over all, {first.title} is nearest to the best, "
-        f"{lead:.1f} points before {second.title}. Without coloured MNIST, whose smallest group has one row, "
-        f"{nearest} is nearest ({without[nearest]:.1f} points below the best; PDE {without['PDE']:.1f}).",
-        f"**PDE is number {rank}** of {len(found)} by that mean, {pde.gap:.1f} points below the best; on "
-        f"{TASKS[max(pde.gaps, key=pde.gaps.get)]} it is {max(pde.gaps.values()):.1f} points below.",
-        "**All of them chose their epoch by the groups of validation.** What is left with few of these "
-        "labels, or none, is on [another page](19_labels.ipynb). Without any, on the one task where all were "
-        "tried, PDE, GroupDRO, Subsample and DFR-Val were refused.",
+        f"of the {number_text(len(TASKS))} tasks or more ({joined(names)}). Hardly any of these gaps "
+        "[can be told from chance](00_results.ipynb#real-data).",
+        f"**Two tasks decide the order.** By the mean over all, {first.title} is nearest to the best "
+        f"({fixed(first.gap)} points below), without {WITHOUT_HARD}, where plain training is near zero, "
+        f"{nearest.title} ({fixed(nearest.easy_gap)}); PDE is {fixed(pde.gap)} and {fixed(pde.easy_gap)} "
+        "points below.",
+        f"**PDE here is mostly its warm-up:** {warm} of its {runs} selected models are. A balanced set and "
+        "stopping early is what was measured.",
+        "**All of them chose their epoch by the groups of validation,** and some looked there far more often "
+        "than others. Without any of these labels, on the one task where all were tried, PDE, GroupDRO, "
+        "Subsample and DFR-Val were refused ([fewer labels](19_labels.ipynb)).",
         larger_pictures(),
-        "**Small models on two cores,** three to five seeds, one budget, two learning rates each. A larger "
-        "network or a longer search may change the order.",
+        "**Small models on two cores,** three to five seeds, equal examples at most, two learning rates "
+        "each. A larger network or a longer search may change the order.",
     ]
 
 
@@ -173,14 +231,3 @@ def larger_pictures() -> str:
         f"instead of 128 pixels and at most six passes, three seeds, in percent: "
         f"{'; '.join(parts)} ([seeds and intervals](25_full_size.ipynb#what-can-be-told-apart))."
     )
-
-
-def figure_or_dash(one: Standing, key: str) -> str:
-    "A figure of a table, or a dash."
-    return fixed(one.worst[key]) if key in one.worst else DASH
-
-
-def worst_table(found: list[Standing]) -> Table:
-    "Worst group on test in percent, mean over seeds."
-    rows = [(one.title, *(figure_or_dash(one, key) for key in TASKS)) for one in found]
-    return Table(("method", *TASKS.values()), tuple(rows), "l" + "r" * len(TASKS))

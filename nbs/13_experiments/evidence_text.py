@@ -1,16 +1,18 @@
 """Sentences of the pages on our own comparisons, worked out from the records; see evidence.py."""
 
 from evidence import (
-    METHODS,
+    COUNTED,
+    INSTEAD,
     TASKS,
     Task,
     by_worst,
+    difference,
     expanded,
-    first_active,
+    looks,
     method_title,
     noise_of_test,
-    read_task,
     stages_of,
+    verdict_on,
 )
 
 from pde_nb.comparison.paired import Difference, paired, points_text
@@ -43,40 +45,50 @@ def missing_text(task: Task) -> str:
 
 def finding(task: Task, key: str = "worst_group") -> list[str]:
     "What a page comes to, in three or four sentences."
-    pde = task["pde"]
-    sentences = [balance_text(task, key), against_text(task, "subsample", key)]
-    if "pde_fixed" in task:
-        sentences.append(distance_sentence(pde, task["pde_fixed"], key))
-    return [*sentences, selection_text(pde)]
+    others = [rival(task, "subsample"), "pde_fixed"]
+    return [
+        balance_text(task, key),
+        *(against_text(task, other, key) for other in others if other in task),
+        selection_text(task["pde"]),
+    ]
+
+
+def rival(task: Task, name: str) -> str:
+    "The record that stands for a method on a task; see `INSTEAD`."
+    keys = {title: key for key, title in TASKS.items()}
+    return INSTEAD.get((keys.get(task.title), name), name)
 
 
 def balance_text(task: Task, key: str) -> str:
-    "What training on a balanced subset instead of all data is worth."
+    "What training on a balanced subset instead of all data is worth, and how often each was looked at."
     plain, balanced = (over_seeds(task[name], key).mean for name in ("erm", "subsample"))
     d = paired(task["subsample"], task["erm"], key)
-    ends = f"from {percent(plain)} to {percent(balanced)}"
-    if d.verdict == "ahead":
-        return f"**Balancing is worth {100 * d.mean:.0f} points**: Subsample lifts the {KEYS[key]} {ends}."
-    return f"Subsample moves the {KEYS[key]} {ends}, which five seeds do not tell from no change."
+    n = [f"{looks(task[name]):.0f}" for name in ("subsample", "erm")]
+    return (
+        f"**Subsample** has {percent(balanced)} by the {KEYS[key]}, ERM {percent(plain)}: {points_text(d)} "
+        f"points, with {n[0]} looks at validation against {n[1]}."
+    )
 
 
 def against_text(task: Task, other: str, key: str) -> str:
     "PDE beside one other method."
-    d = paired(task["pde"], task[other], key)
-    title = task[other].title
-    if d.verdict == "not told apart":
-        return f"**PDE is not told apart from {title}** in this budget: {points_text(d)} points."
-    return f"**PDE is {d.verdict} {'of ' * (d.verdict == 'ahead')}{title}** by {points_text(d)} points."
+    d, title = difference(task, other, key=key), task[other].title
+    word = verdict_on(task, other, key=key)
+    if word not in COUNTED:
+        return f"**PDE minus {title}** is {points_text(d)} points, not counted: {word}."
+    return f"**PDE {VERDICTS[word]} {title}**: {points_text(d)} points."
 
 
 def selection_text(pde: Result) -> str:
     "Whether the selected models come from the warm-up or from an expansion."
     n, total = expanded(pde), len(pde.trials)
-    if n == 0:
-        return "**No selected model is from an expansion**: what is measured here is PDE's warm-up."
     if n == total:
         return "In every seed the selected model is from an expansion."
-    return f"In {number_text(n)} of {number_text(total)} seeds the selected model is from an expansion."
+    where = "every seed" if n == 0 else f"{number_text(total - n)} of {number_text(total)} seeds"
+    return (
+        f"**In {where} the selected model is PDE's warm-up**, which is training on a balanced set that is "
+        "stopped early."
+    )
 
 
 def distance_sentence(one: Result, other: Result, key: str = "worst_group") -> str:
@@ -123,13 +135,15 @@ def verdict_sentences(task: Task, base: str = "pde", keys=("worst_group", "avera
     "Whom a method is ahead of, a sentence for each figure."
     sentences = []
     for key in keys:
-        others = {name: result for name, result in task.results.items() if name != base}
-        verdicts = {r.title: paired(task[base], r, key).verdict for r in by_worst(others, key).values()}
+        others = by_worst({name: r for name, r in task.results.items() if name != base}, key)
+        found = {result.title: verdict_on(task, name, base, key) for name, result in others.items()}
         parts = []
-        for verdict, words in VERDICTS.items():
-            titles = [title for title in verdicts if verdicts[title] == verdict]
+        for word, words in VERDICTS.items():
+            titles = [title for title in found if found[title] == word]
             if titles:
                 parts.append(f"{words} {joined(titles)}")
+        rest = [f"{title} ({word})" for title, word in found.items() if word not in COUNTED]
+        parts += [f"is not counted against {joined(rest)}"] if rest else []
         sentences.append(f"By the {KEYS[key]}, {method_title(base)} {'; it '.join(parts)}.")
     return sentences
 
@@ -179,30 +193,23 @@ def noise_text(result: Result) -> str:
 
 def lessons(task: Task, keys=("worst_group", "average")) -> list[str]:
     "What the tables say: whom PDE is ahead of, what it cost, what the test set can tell."
-    sentences = verdict_sentences(task, keys=keys)
-    for one, other in (("pde", "pde_fixed_capped"), ("pde_unlimited", "pde_fixed")):
-        if one in task and other in task:
-            sentences.append(distance_sentence(task[one], task[other]))
-    return [*sentences, cost_sentence(task), noise_text(task["pde"])]
+    return [*verdict_sentences(task, keys=keys), cost_sentence(task), noise_text(task["pde"])]
 
 
 def contrasts(task: Task) -> list[str]:
     "Differences between two methods that have all but one thing in common."
-    same = "pde" in task and "subsample" in task
-    same = same and first_active(task["pde"]) == first_active(task["subsample"])
-    start = "from the same balanced set" if same else "from balanced sets of different sizes"
     sentences = []
     for one, other, what in (
-        ("pde", "subsample", f"With and without expanding, {start}"),
+        ("pde", rival(task, "subsample"), "With and without expanding, from the same balanced set"),
         ("pde_balanced", "pde", "With and without balanced rounds while expanding"),
         ("pde_balanced", "resampling", "Balanced rounds on a growing set and on all data at once"),
         ("subsample_whole", "subsample", "With the whole budget and with a part of it"),
-        ("pde", "subsample_whole", "Beside the whole budget"),
+        ("subsample_capped", "subsample_whole", "With and without up to sixteen rows of a group"),
     ):
         if one in task and other in task:
-            d = paired(task[one], task[other])
+            points = points_text(paired(task[one], task[other]))
             pair = f"{task[one].title} minus {task[other].title}"
-            sentences.append(f"{what}: *{pair}* is {points_text(d)} points in the worst group, {d.verdict}.")
+            sentences.append(f"{what}: *{pair}* is {points} points in the worst group.")
     return sentences
 
 
@@ -221,32 +228,3 @@ def stages_caption(result: Result) -> str:
         f"and was stepped back from; the active set {course}. Right, every seed: the best so far, the "
         "first seed in green. A dot is an expansion that gained, a cross one that did not.*"
     )
-
-
-# All tasks side by side
-
-
-def overview_sentences() -> list[str]:
-    "What PDE comes to on all tasks."
-    tasks = [read_task(key) for key in TASKS]
-    sentences = []
-    for other in ("erm", "subsample"):
-        differences = [paired(task["pde"], task[other]) for task in tasks]
-        ahead = sum(d.verdict == "ahead" for d in differences)
-        behind = sum(d.verdict == "behind" for d in differences)
-        rest = len(tasks) - ahead - behind
-        of = f"{number_text(len(tasks))} tasks"
-        text = f"PDE is ahead of {METHODS[other]} on **{number_text(ahead)}** of {of}"
-        if rest:
-            text += f", and not told apart from it on {number_text(rest)}"
-        sentences.append(f"{text}{f', and behind on {number_text(behind)}' if behind else ''}.")
-    return sentences
-
-
-def overview_distances() -> list[str]:
-    "How far PDE is from the schedule set by hand, task by task."
-    sentences = []
-    for key, title in TASKS.items():
-        task = read_task(key)
-        sentences.append(f"{title}: {distance_text(task['pde'], task['pde_fixed'])}.")
-    return sentences
