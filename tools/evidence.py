@@ -6,6 +6,7 @@
     python tools/evidence.py upweight    --root FOLDER --out FOLDER [--seeds 5]
     python tools/evidence.py linear      --root FOLDER --out FOLDER [--seeds 5]
     python tools/evidence.py seeds       --root FOLDER --out FOLDER
+    python tools/evidence.py references  --root FOLDER --out FOLDER [--seeds 5]
     python tools/evidence.py synthetic   --out FOLDER [--seeds 20]
 
 FOLDER of --root holds the prepared data (tools/prepare.py: sick.csv, adult.csv, coloured_mnist.npz,
@@ -18,8 +19,9 @@ OUT/sensitivity; `rates` runs the kinds of PDE on the quickest task with every l
 seeds, into OUT/rates: what the choice of the rate on one seed was worth; `upweight` runs JTT on the two
 quickest tasks with other weights of its mistakes than 20, into OUT/upweight; `linear` runs DFR on the frozen
 features themselves, with either penalty, into OUT/linear; `seeds` runs PDE and its simplest rivals with 20
-seeds on the features and 15 on examples/loans.csv, into OUT/seeds; `synthetic` runs the synthetic experiment
-into OUT/synthetic.json.
+seeds on the features and 15 on examples/loans.csv, into OUT/seeds; `references` fits the models of
+scikit-learn that take the task, into OUT/references; `synthetic` runs the synthetic experiment into
+OUT/synthetic.json.
 
 Plain training, group resampling and GroupDRO are evaluated as often as PDE's warm-up is: a pass is cut into
 pieces of whole batches, and validation chooses among all of them.
@@ -38,6 +40,7 @@ from pde_nb.algorithm.expansion import Schedule
 from pde_nb.algorithm.pacing import Pace
 from pde_nb.cli.opening import open_data
 from pde_nb.comparison.comparison import Contender, contend
+from pde_nb.comparison.references import references_for, run_reference
 from pde_nb.comparison.trials import Result, settings_name
 from pde_nb.core.files import surroundings
 from pde_nb.methods.base import Method
@@ -196,6 +199,11 @@ def open_task(task: Task, root: Path) -> Data:
     return open_data(**dict(task.open, data=str(root / task.open["data"])))
 
 
+def open_loans() -> Data:
+    """The made-up table of the README."""
+    return open_data(data=str(ROOT / "examples" / "loans.csv"), label="granted", attribute=["district"])
+
+
 def say(text):
     """Print at once, for those who follow a log."""
     print(text, flush=True)
@@ -279,9 +287,17 @@ def run_seeds(args):
     out = args.out / "seeds"
     for name in "pde", "subsample":
         contend(name, known[name], data, range(20), out / "waterbirds_features", say)
-    loans = open_data(data=str(ROOT / "examples" / "loans.csv"), label="granted", attribute=["district"])
+    loans = open_loans()
     for name in "pde", "subsample", "group_dro", "resampling", "reweighting", "erm":
         contend(name, Contender(name), loans, range(15), out / "loans", say)
+
+
+def run_references(args):
+    """What scikit-learn makes of the tasks that are tables or features, and of loans.csv."""
+    opened = {name: open_task(TASKS[name], args.root) for name in QUICK}
+    for name, data in {**opened, "loans": open_loans()}.items():
+        for reference in references_for(data):
+            run_reference(reference, data, range(args.seeds), args.out / "references" / name, say)
 
 
 def run_synthetic(args):
@@ -307,6 +323,7 @@ OTHERS = {
     "upweight": run_upweights,
     "linear": run_linear,
     "seeds": run_seeds,
+    "references": run_references,
     "synthetic": run_synthetic,
 }
 

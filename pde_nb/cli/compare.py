@@ -14,9 +14,17 @@ from pathlib import Path
 from .opening import open_asked, say_columns
 from .shell import guarded
 from .train import failures_said
-from ..comparison.comparison import Comparison, chosen_methods, combinations, compare, learning_rates
+from pde_nb.comparison.comparison import (
+    Comparison,
+    asked_references,
+    chosen_methods,
+    combinations,
+    compare,
+    learning_rates,
+)
 from ..comparison.grid import Grid, sensitivity, usual_grid
 from ..comparison.minutes import plan_minutes
+from ..comparison.paired import best_method
 from ..comparison.search import Range, Search, usual_ranges
 from ..comparison.store import store_address, without_password
 from ..comparison.sweep import compare_shared
@@ -29,7 +37,7 @@ from ..console.settings import parse_value
 from ..core.arguments import number, visible, whole_number
 from ..pages.markdown import markdown_page
 from ..presets.presets import DEFAULTS
-from ..report.comparison_page import comparison_page, write_comparison
+from ..report.comparison_page import comparison_page, of_methods, write_comparison
 from ..report.sensitivity_page import write_sensitivity
 from ..runs.logs import asked_logs
 from ..sources.data import Data
@@ -73,8 +81,8 @@ def tuned_setting(text: str, given: dict) -> tuple[str, str]:
 # %% ../../nbs/12_cli/08_compare.ipynb #85fc9b07
 def best_run(comparison: Comparison) -> Path:
     "The folder of a run of the method that validation prefers: of the first seed."
-    chosen = comparison.results[comparison.best].chosen
-    return Path(comparison.folder, comparison.best, f"{settings_name(chosen)}-seed0")
+    best = best_method(of_methods(comparison.results))
+    return Path(comparison.folder, best, f"{settings_name(comparison.results[best].chosen)}-seed0")
 
 # %% ../../nbs/12_cli/08_compare.ipynb #cmp-run
 def pde_compare(argv=None):
@@ -167,7 +175,7 @@ def made_comparison(args: argparse.Namespace, data: Data) -> Comparison:
 def planned_passes(args: argparse.Namespace, data: Data, tried: tuple[dict, ...]) -> int:
     "The budget with which all runs fit into the minutes."
     asked = asked_runs(args)
-    names = list(chosen_methods(asked.pop("methods")))
+    names = list(chosen_methods(asked_references(asked.pop("methods"), data)[1]))
     runs = len(tried) + len(asked.pop("seeds")) - 1
     for name in ("passes", "groups"):
         del asked[name]

@@ -6,7 +6,7 @@
 __all__ = ['Contender', 'seed_list', 'contend', 'check_unseen', 'RunFailed', 'contender_spec', 'run_folder', 'record_of',
            'trial_run', 'Sharing', 'shared_stages', 'has_first', 'check_earlier', 'tried_names', 'attempt', 'result_of',
            'preferred', 'learning_rates', 'combinations', 'within_budget', 'Comparison', 'Asked', 'found_beside',
-           'no_method', 'compare', 'check_before', 'network_named', 'chosen_methods']
+           'no_method', 'compare', 'check_before', 'network_named', 'asked_references', 'chosen_methods']
 
 # %% ../../nbs/09_comparison/11_comparison.ipynb #4148e97f
 from contextlib import suppress
@@ -18,6 +18,7 @@ from pathlib import Path
 from torch import nn
 
 from .paired import SHORT, best_method, standings
+from .references import REFERENCES, references_for, run_reference
 from .stages import comparing, first_of, fit_sharing, is_plain
 from pde_nb.comparison.trials import (
     Attempt,
@@ -470,7 +471,7 @@ def refusals(errors: dict[str, ValueError], methods: dict) -> dict[str, str]:
 def compare(
     data: Data,
     out,  # folder
-    methods=None,  # names; or a dict from names of your own to methods; None: all
+    methods=None,  # names, of references too; or a dict from names of your own to methods; None: all
     seeds=range(5),
     passes: float = 10.0,  # budget of a run
     tried: tuple[dict, ...] | None = None,  # settings, on the first seed; None: two learning rates
@@ -483,12 +484,13 @@ def compare(
     sharing: Sharing | None = None,  # of first stages; None: with one another, and with plain runs
     **common,  # for `decide`: model, weights, inputs, device, train_by, and settings
 ) -> Comparison:
-    """Compare methods on one data set within one budget.
+    """Compare methods on one data set within one budget, and with what scikit-learn makes of its rows.
 
     Raises `ValueError` when none can run, for no seeds, for an unknown name, and for a folder that another
     process uses.
     """
     check_before(data, on_epoch, out)
+    references, methods = asked_references(methods, data)
     methods, seeds = chosen_methods(methods), seed_list(seeds)
     tried = tuple(tried or learning_rates(DEFAULTS[data.inputs.kind].lr, 2))
     folder = writable_folder(out)
@@ -507,10 +509,16 @@ def compare(
             except ValueError as error:
                 errors[name] = error
                 say(visible(f"{name}: not run: {error}"))
-    refused = refusals(errors, methods)
+        for name in references:
+            try:
+                run_reference(name, data, seeds, folder, say, common.get("train_by"))
+            except ValueError as error:
+                errors[name] = error if isinstance(error, CannotRun) else RunFailed(str(error))
+                say(visible(f"{name}: not run: {error}"))
+    refused = refusals(errors, [*methods, *references])
     specs = {name: contender_spec(contender, data, **common) for name, contender in beside.items()}
     failed = tuple(name for name, error in errors.items() if isinstance(error, RunFailed))
-    results = read_results(folder, sorted(name for name in methods if name not in refused))
+    results = read_results(folder, sorted({*methods, *references} - refused.keys()))
     return Comparison(results, refused, folder, failed, *found_beside(folder, specs, asked))
 
 
@@ -527,6 +535,15 @@ def network_named(common: dict) -> dict:
     return {name: common[name] for name in names if name in common}
 
 # %% ../../nbs/09_comparison/11_comparison.ipynb #6933ff2a
+def asked_references(methods, data: Data) -> tuple[list[str], object]:
+    "The references among what is asked for, and the rest; all that take the data where nothing is named."
+    if methods is None:
+        return references_for(data), None
+    if isinstance(methods, dict):
+        return [], methods
+    return [name for name in methods if name in REFERENCES], [n for n in methods if n not in REFERENCES]
+
+
 def chosen_methods(methods) -> dict[str, str | Method]:
     "The methods of a comparison by name. Raises `ValueError` for one that is not known."
     if isinstance(methods, dict):

@@ -152,7 +152,7 @@ def standing(result: Result, difference: Difference | None) -> dict[str, str]:
         "average": spread_text(over_seeds(result, "average")),
         "worst group, validation": spread_text(over_seeds(result, "val_worst_group")),
         "chosen": settings_name(result.chosen),
-        "passes: best / all": " / ".join(passes),
+        "passes: best / all": DASH if result.is_reference else " / ".join(passes),
         "seconds": fixed(seconds, 0 if seconds >= 10 else 1),
     }
 

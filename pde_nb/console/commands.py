@@ -281,10 +281,13 @@ def compare_parser() -> CommandParser:
     return parser
 
 # %% ../../nbs/11_console/05_commands.ipynb #cmpopts1
+REFERENCES = "boosted_trees", "logistic", "heads_train", "heads_val", "heads_both"  # models of scikit-learn
+
+
 def comparison_options(section: Section):
     "The options that say what is compared, and within which budget."
     add = section.add
-    names = ["all", *method_names()]
+    names = ["all", *method_names(), *REFERENCES]
     methods = f"all (default), or some of {', '.join(names[1:])}"
     add(
         "--methods", nargs="+", type=method_word, choices=names, default=["all"], metavar="NAME", help=methods

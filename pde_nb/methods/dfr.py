@@ -27,10 +27,12 @@ def sparse_regression(
     For two classes the rows are opposite."""
     from sklearn.linear_model import LogisticRegression
 
+    how = dict(solver="lbfgs")
+    if penalty == "l1":
+        how = dict(_l1_penalty(LogisticRegression), solver="liblinear" if n_classes == 2 else "saga")
     fit = LogisticRegression(
-        **(_l1_penalty(LogisticRegression) if penalty == "l1" else {}),
+        **how,
         C=C,
-        solver="liblinear" if n_classes == 2 else "saga",
         max_iter=iterations,
         random_state=seed,
         class_weight=class_weight,

@@ -114,10 +114,12 @@ def setting_names(name: str | None = None) -> list[str]:
 
 
 def method_title(description: dict) -> str:
-    "What a table calls a method, from what `describe` says of it; its name where the method is not known."
+    "What a table calls a method, from what `describe` says; the title it has, or its name, if not known."
     name = description["name"]
     if name in FIRST_STAGES:
         return FIRST_STAGES[name].label
     if name in METHODS:  # without a look at what other packages bring
         return METHODS[name].title_of(description)
-    return find_method(name).title_of(description) if name in method_names() else name
+    if name in method_names():
+        return find_method(name).title_of(description)
+    return description.get("title", name)
