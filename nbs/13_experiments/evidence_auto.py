@@ -3,7 +3,7 @@
 Figures of the synthetic experiment are shares in [0, 1], as in results/evidence/synthetic.json.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from evidence import (
@@ -20,9 +20,9 @@ from evidence import (
 from evidence_pictures import cut_intervals, fig_fitted, summary_row, within_range
 from evidence_text import ONE_POINT, distance_sentence, joined, loss_verdict, number_text, runs_ended
 
-from pde_nb.comparison.paired import paired, points_text
+from pde_nb.comparison.paired import p_text, paired, points_text
 from pde_nb.comparison.trials import Result, over_seeds, settings_name
-from pde_nb.core.statistics import Summary, summary
+from pde_nb.core.statistics import Summary, holm, summary
 from pde_nb.core.style import Row
 from pde_nb.core.tables import Table, fixed, percent, signed_text, spread_text
 from pde_nb.records.seals import read_measurement
@@ -158,13 +158,19 @@ def rates_parts(tasks: dict[str, Task], key: str = "waterbirds_features") -> lis
 
 def best_other_table(tasks: dict[str, Task]) -> Table:
     "PDE with the schedule auto against the best other method by the mean on the test set."
-    rows = []
+    found = {}
     for task in tasks.values():
         others = {name: result for name, result in task.results.items() if not name.startswith("pde")}
         best = max(others.values(), key=lambda result: over_seeds(result, "worst_group").mean)
-        d = paired(task["pde"], best)
-        rows.append((task.title, best.title, points_text(d), d.verdict))
-    return Table(("task", "best other method", f"{METHODS['pde']} minus it", "verdict"), tuple(rows), "llrl")
+        found[task.title, best.title] = paired(task["pde"], best)
+    corrected = holm([d.p for d in found.values()])
+    rows = []
+    for (titles, d), p in zip(found.items(), corrected):
+        d = replace(d, p_holm=p)
+        verdict = d.verdict if p < 0.05 else "not told apart"
+        rows.append((*titles, points_text(d), p_text(d), verdict))
+    head = ("task", "best other method", f"{METHODS['pde']} minus it", "p (Holm)", "verdict")
+    return Table(head, tuple(rows), "llrrl")
 
 
 def cost_table(tasks: dict[str, Task]) -> Table:

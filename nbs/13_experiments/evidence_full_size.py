@@ -4,7 +4,9 @@ The records are those of tools/full_size.py, one for each method; beside them st
 figures and our own records with 128 pixels.
 """
 
+import math
 from dataclasses import dataclass, replace
+from statistics import mean
 
 from evidence import FOLDER, passes_text, read_task
 from evidence_pictures import BACK
@@ -24,7 +26,7 @@ METHODS = {  # name of the record → how the page calls it
     "subsample": "Subsample",
     "group_dro": "GroupDRO",
     "dfr": "DFR-Val",
-    "pde_paper": "PDE, the paper's schedule",
+    "pde_paper": "PDE, the paper's schedule, failed",
     "pde": "PDE",
     "draws_3": "PDE, 3 draws",
 }
@@ -41,6 +43,8 @@ OURS = "pde", "draws_3"  # that are set beside each other method
 SEEDS = 3  # that are asked for
 PARTS = (1 / 3, 2 / 3, 1.0)  # of a run, at which the best so far is looked at
 SETTLED = 1.0  # points that the last third may still have gained
+EARLY = 0.25  # of a run: where the best epoch comes before, the run is past its best
+UNEQUAL = 3  # times as many looks at validation, beyond which no verdict is given
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,11 @@ class Found:
 
     def __getitem__(self, name: str) -> Result:
         return self.results[name]
+
+    @property
+    def trained(self) -> dict[str, Result]:
+        "Those whose network learned something: all but the paper's schedule."
+        return {name: result for name, result in self.results.items() if name != "pde_paper"}
 
 
 def read_full_size() -> Found:
@@ -83,6 +92,57 @@ def runs_sentence(found: Found) -> str:
         text += f" {number_text(SEEDS).capitalize()} seeds of each are planned; `tools/full_size.py` goes on."
         text += " With one seed or two, differences of a few points say nothing."
     return text
+
+
+def front_sentences(found: Found) -> list[str]:
+    "PDE beside the two methods that matter most, what the correction leaves, and the looks."
+    every = differences(found)
+    dfr, subset = paired(found["dfr"], found["pde"]), every["pde", "subsample"]
+    least = min(d.p_holm for d in every.values())
+    beyond = sum(d.p_holm < 0.05 for d in every.values())
+    return [
+        f"**DFR-Val, which fits its last layer to validation, minus PDE: {points_text(dfr)} points** in "
+        "the worst group on test.",
+        f"**PDE minus Subsample, plain training on its balanced set: {points_text(subset)} points**; the "
+        f"selected model is of PDE's warm-up in {warmup_text(found['pde'])}, and with three draws in "
+        f"{warmup_text(found['draws_3'])}.",
+        f"**After Holm's correction** over the {number_text(len(every))} differences of "
+        f"[this page](#what-can-be-told-apart) {beyond or 'none'} is beyond chance at 5 % (the least "
+        f"corrected p is {fixed(least, 3)}).",
+        f"**Looks at validation differ:** {looks(found['group_dro']):.0f} in a run of GroupDRO, "
+        f"{looks(found['pde']):.0f} of PDE and {looks(found['subsample']):.0f} of Subsample.",
+    ]
+
+
+def warmup_text(result: Result) -> str:
+    "In how many seeds the selected model is one of the warm-up."
+    n = sum(trial.stage == 0 for trial in result.trials)
+    return f"{number_text(n)} of {number_text(len(result.trials))} seeds"
+
+
+def warmup_best(result: Result) -> list[int]:
+    "The best epoch of the warm-up of each seed, by validation; the first is 0."
+    return [
+        max(i for i, entry in enumerate(trial.curve) if entry["best"] and entry["stage"] == 0)
+        for trial in result.trials
+    ]
+
+
+def failed_sentence(found: Found) -> str:
+    "Why the row with the paper's schedule says nothing about that schedule."
+    result = found["pde_paper"]
+    settings = f"{result.chosen['lr']:g} and {result.settings['weight_decay']:g}"
+    length = sum(entry["stage"] == 0 for entry in result.trials[0].curve)
+    at = joined([str(1 + epoch) for epoch in warmup_best(result)])
+    first = min(result.trials, key=lambda trial: trial.best_epoch)
+    steps = math.ceil(first.curve[0]["active"] / result.settings["batch_size"])
+    return (
+        f"*{result.title}*: with the learning rate and weight decay that the paper has for a ResNet-50, "
+        f"{settings}, this network did not train. Of the {length} epochs of the warm-up the best one was "
+        f"number {at} (a seed each), and seed {first.seed} keeps the model of epoch {1 + first.best_epoch}, "
+        f"after {number_text(steps)} steps. Nothing follows from it about the schedule, and no other figure "
+        "of this page has it."
+    )
 
 
 def percents(*names: str) -> str:
@@ -127,23 +187,22 @@ def differences_table(found: Found) -> Table:
     "Ours minus each other method, in points."
     rows = []
     for (one, other), d in differences(found).items():
-        rows.append((found[one].title, found[other].title, points_text(d), p_text(d), d.verdict))
+        said = verdict(found[one], found[other], d)
+        rows.append((found[one].title, found[other].title, points_text(d), p_text(d), said))
     return Table(("method", "minus", "points", "p (Holm)", ""), tuple(rows), "llrrl")
 
 
-def told_apart(found: Found) -> str:
-    "Which of these differences are beyond their interval, and how many after the correction."
-    every = differences(found)
-    parts = []
-    for one in OURS:
-        for verdict, word in (("ahead", "ahead of"), ("behind", "behind")):
-            others = [found[b].title for (a, b), d in every.items() if a == one and d.verdict == verdict]
-            parts += [f"*{found[one].title}* is {word} {joined(others)}"] if others else []
-    n = sum(d.p_holm < 0.05 for d in every.values())
-    said = "; ".join(parts) or "none is beyond its interval"
-    return (
-        f"One by one: {said}. Corrected for {len(every)} differences, {n or 'none'} is beyond chance at 5 %."
-    )
+def looks(result: Result) -> float:
+    "How often validation was looked at, mean over seeds."
+    return mean(len(trial.curve) for trial in result.trials)
+
+
+def verdict(one: Result, other: Result, d: Difference) -> str:
+    "That of the interval where it is beyond chance after the correction, if both had about as many looks."
+    few, many = sorted((looks(one), looks(other)))
+    if many > UNEQUAL * few:
+        return "unequal looks"
+    return d.verdict if d.p_holm < 0.05 else "not told apart"
 
 
 def beside_smaller(found: Found) -> Table:
@@ -171,15 +230,18 @@ def best_at(trial: Trial, share: float) -> float:
 def settled_table(found: Found) -> Table:
     "The best so far on validation after each third of a run, mean over seeds, in percent."
     rows = []
-    for result in found.results.values():
+    for result in found.trained.values():
         if len(result.trials[0].curve) < len(PARTS):
             continue  # judged once, after its regression
-        values = [100 * sum(best_at(t, p) for t in result.trials) / len(result.trials) for p in PARTS]
+        values = [100 * mean(best_at(t, p) for t in result.trials) for p in PARTS]
         gain = values[-1] - values[-2]
-        verdict = "settled" if gain <= SETTLED else "still gaining"
-        rows.append((result.title, passes_text(result), *map(fixed, values), f"{gain:+.1f}", verdict))
-    head = ("method", "best after, passes", "a third", "two thirds", "the end", "last third", "")
-    return Table(head, tuple(rows), "lrrrrrl")
+        early = sum(t.passes_to_best < EARLY * t.passes for t in result.trials)
+        state = "settled" if gain <= SETTLED else "still gaining"
+        state = "past its best" if 2 * early > len(result.trials) else state
+        cells = passes_text(result), f"{early} of {len(result.trials)}", f"{looks(result):.0f}"
+        rows.append((result.title, *cells, *map(fixed, values), f"{gain:+.1f}", state))
+    head = ("method", "best after, passes", "before a quarter", "looks", "a third", "two thirds", "the end")
+    return Table((*head, "last third", ""), tuple(rows), "lrrrrrrrl")
 
 
 def longer_sentence(found: Found) -> str:
@@ -204,7 +266,7 @@ def longer_sentence(found: Found) -> str:
 
 def fig_courses(found: Found):
     "The worst group on validation over the run, each seed; the best so far as a line."
-    shown = [r for r in found.results.values() if len(r.trials[0].curve) >= len(PARTS)]
+    shown = [r for r in found.trained.values() if len(r.trials[0].curve) >= len(PARTS)]
     fig, axes = new_figure(len(shown), 2.6, 9.2 / max(len(shown), 1))
     for ax, result in zip(axes, shown):
         for trial in result.trials:

@@ -89,9 +89,9 @@ def complete(task: str, name: str, group: int = 2) -> dict[str, dict[int, float]
 
 
 def difference(one: dict[int, float], other: dict[int, float]) -> Summary | None:
-    "The first minus the second, paired by seed; None without a common seed."
+    "The first minus the second, paired by seed; None with fewer than two common seeds: one is no answer."
     seeds = sorted(one.keys() & other.keys())
-    return summary([one[s] - other[s] for s in seeds]) if seeds else None
+    return summary([one[s] - other[s] for s in seeds]) if len(seeds) > 1 else None
 
 
 # Tables
@@ -108,8 +108,8 @@ def case_table(record: dict) -> Table:
 
 
 def mean_text(found: dict[int, float]) -> str:
-    "The mean over seeds in percent; how many there are, where not five."
-    if not found:
+    "The mean over seeds in percent; how many there are, where not five; a dash for one or none."
+    if len(found) < 2:
         return DASH
     few = f" ({len(found)})" if len(found) != 5 else ""
     return f"{percent(mean(found.values()), 1)}{few}".replace(" %", "")
@@ -120,10 +120,15 @@ def change_text(found: Summary | None) -> str:
     return DASH if found is None else signed_text(found)
 
 
+def answered(record: dict, task: str) -> list[str]:
+    "The methods that have two seeds or more with a fair part and with one kind."
+    return [m for m in ORDER if min(len(record["runs"][task, c, m]) for c in ("fair", "kind")) > 1]
+
+
 def runs_table(record: dict, task: str) -> Table:
     "The worst group on test with all rows, a fair part and one kind, and what fewer rows and the shift cost."
     rows = []
-    for name in ORDER:
+    for name in answered(record, task):
         all_ = complete(task, name)["worst"]
         fair, kind = (values(record["runs"][task, c, name]) for c in ("fair", "kind"))
         cells = [*map(mean_text, (all_, fair, kind))]
@@ -136,7 +141,7 @@ def runs_table(record: dict, task: str) -> Table:
 def kinds_table(record: dict, task: str) -> Table:
     "The smallest group on test and both kinds in it, with a fair part and with one kind."
     rows = []
-    for name in ORDER:
+    for name in answered(record, task):
         runs = {c: record["runs"][task, c, name] for c in ("fair", "kind")}
         cells = [mean_text(values(runs[c], what)) for what, c in product(("kept", "left"), runs)]
         changes = [

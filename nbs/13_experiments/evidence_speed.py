@@ -8,15 +8,12 @@ from evidence_text import joined
 from IPython.display import Markdown
 
 from pde_nb.benchmarks.levers import levers_table, ratio_text
-from pde_nb.benchmarks.whole_runs import duration, whole_run_report, whole_run_sentence
+from pde_nb.benchmarks.whole_runs import duration, whole_run_report
 from pde_nb.core.tables import Table, percent
 from pde_nb.records.seals import read_measurement
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks" / "records"
 GPU = {  # records that need a GPU, in words
-    "waterbirds": "whole runs on Waterbirds (ResNet-50, 224 pixels)",
-    "celebA": "on CelebA",
-    "civilcomments": "on CivilComments with batches of one length",
     "levers": "the levers of a step",
     "together": "several seeds at once",
     "checks": "whether it is the same run",
@@ -77,13 +74,6 @@ def short_lines() -> list[str]:
     return lines
 
 
-def training_text(r: dict) -> str:
-    "The time of training alone beside the usual loop's."
-    usual = r["usual"]["seconds"]["train"] + r["usual"]["seconds"]["start"]
-    ours = r["ours"]["seconds"] * (1 - r["ours"]["share"]["evaluation"])
-    return f"without any evaluation {duration(usual)} against {duration(ours)}, {usual / ours:.1f} times less"
-
-
 def agrees(row: dict) -> bool:
     "Whether pruned evaluation selected the epoch and the weights of full evaluation."
     best = row["best_epoch"]
@@ -92,13 +82,12 @@ def agrees(row: dict) -> bool:
 
 def selected_text(r: dict) -> str:
     "What pruned evaluation selects, and how much less it looks at."
-    looked = {k: sum(x["evaluated"][k] for x in r["rows"]) for k in ("full", "usual", "pruned")}
+    looked = {k: sum(x["evaluated"][k] for x in r["rows"]) for k in ("full", "pruned")}
     same = all(agrees(row) for row in r["rows"])
     what = "the same epoch and the same weights" if same else "**not always the same epoch**"
     return (
         f"{what} as with full evaluation in {len(r['rows'])} seeds, with "
-        f"{looked['full'] / looked['pruned']:.1f} times fewer examples evaluated, and "
-        f"{looked['usual'] / looked['pruned']:.1f} times fewer than validation and test after every epoch"
+        f"{looked['full'] / looked['pruned']:.1f} times fewer examples evaluated"
     )
 
 
@@ -136,23 +125,17 @@ def input_text(r: dict) -> str:
 
 def spuco_text(r: dict) -> str:
     "Time and weights beside spuco's."
-    both = r["seconds"]["training and validation"]
     apart = max(r["weights_apart"].values())
     weights = "the same weights" if apart == 0 else f"weights that differ by {apart:.0e}"
-    return f"{both['spuco'] / both['ours']:.1f} times less time for {weights}, training and validation"
+    ratios = [f"{s['spuco'] / s['ours']:.1f} times less time for {what}" for what, s in r["seconds"].items()]
+    return f"{weights}, {joined(ratios)}, in one run"
 
 
 LINES = (
-    ("Waterbirds, MobileNetV2, 128 pixels, CPU", "cpu_waterbirds", whole_run_sentence),
-    ("Coloured MNIST, small network, CPU", "cpu_coloured_mnist", whole_run_sentence),
-    ("The same", "cpu_coloured_mnist", training_text),
     ("Pictures from the cache, CPU", "cpu_input", input_text),
     ("Evaluation that stops early, the paper's schedule on frozen features", "cpu_selection", selected_text),
     ("The best of several epochs chosen at once, coloured MNIST", "selection_coloured_mnist", late_text),
     ("Beside spuco", "spuco", spuco_text),
-    ("Waterbirds, ResNet-50, 224 pixels, GPU", "waterbirds", whole_run_sentence),
-    ("CelebA, GPU", "celebA", whole_run_sentence),
-    ("CivilComments, GPU", "civilcomments", whole_run_sentence),
 )
 
 
