@@ -17,11 +17,11 @@ Each method writes OUT/TASK/METHOD.json. `sensitivity` varies the constants of t
 itself one at a time, on the two quickest tasks and with the learning rate that was chosen there, into
 OUT/sensitivity; `rates` runs the kinds of PDE on the quickest task with every learning rate and all
 seeds, into OUT/rates: what the choice of the rate on one seed was worth; `upweight` runs JTT on the two
-quickest tasks with other weights of its mistakes than 20, into OUT/upweight; `linear` runs DFR on the frozen
-features themselves, with either penalty, into OUT/linear; `seeds` runs PDE, its simplest rivals and the
-references with 20 seeds on the features and 15 on examples/loans.csv, into OUT/seeds; `references` fits the models of
-scikit-learn that take the task, into OUT/references; `synthetic` runs the synthetic experiment into
-OUT/synthetic.json.
+quickest tasks with other weights of its mistakes than 20, into OUT/upweight; `linear` runs DFR on the
+frozen features themselves, with either penalty, into OUT/linear; `seeds` runs PDE, its simplest rivals and
+the references with 20 seeds on the features and 15 on examples/loans.csv, into OUT/seeds; `references` fits
+the models of scikit-learn that take the task, into OUT/references; `synthetic` runs the synthetic experiment
+into OUT/synthetic.json.
 
 Plain training, group resampling and GroupDRO are evaluated as often as PDE's warm-up is: a pass is cut into
 pieces of whole batches, and validation chooses among all of them.
