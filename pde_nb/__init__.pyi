@@ -7,7 +7,8 @@ from .algorithm.metrics import group_report as group_report
 from .algorithm.sampler import ExpansionSampler as ExpansionSampler
 from .comparison.comparison import compare as compare
 from .analysis.diagnosis import diagnose as diagnose
-from .deployment.estimator import RobustClassifier as RobustClassifier
+from .deployment.fit import RobustClassifier as RobustClassifier
+from .deployment.fit import fit_seeds as fit_seeds
 from .deployment.fit import load as load
 from .deployment.fit import robust_fit as robust_fit
 from .deployment.other_data import judge as judge
@@ -36,7 +37,6 @@ from .runs.finished import complete as complete
 from .runs.finished import evaluate_run as evaluate_run
 from .runs.grouped import with_groups as with_groups
 from .runs.record import RunRecord as RunRecord
-from .runs.seeds import fit_seeds as fit_seeds
 from .training.settings import Settings as Settings
 
 __version__: str

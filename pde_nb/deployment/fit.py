@@ -8,6 +8,7 @@ __all__ = []
 # %% ../../nbs/08_deployment/36_fit.ipynb #fm000004
 from fastcore.basics import patch
 
+from .estimator import RobustClassifier as RobustClassifier
 from .export import Exported
 from .export import export as write_graph
 from .model_card import model_card as make_card
@@ -16,6 +17,7 @@ from ..prediction.predictor import Predictor
 from ..runs.fit import Fit
 from ..runs.fit import robust_fit as robust_fit
 from ..runs.portable import load as load
+from ..runs.seeds import fit_seeds as fit_seeds
 
 # %% ../../nbs/08_deployment/36_fit.ipynb #fm000006
 @patch
