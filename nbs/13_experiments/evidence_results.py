@@ -18,7 +18,7 @@ from evidence import (
 )
 from evidence_choosing import read_grids
 from evidence_full_size import read_full_size
-from evidence_labels import difference, read_all, repeat_text
+from evidence_labels import difference, read_all
 from evidence_text import joined, number_text
 
 from pde_nb.comparison.paired import paired, points_text
@@ -31,7 +31,8 @@ def overview_sentences() -> list[str]:
     warm, runs = warm_ups()
     ahead = [TASKS[key] for key, word in verdicts("subsample").items() if word == "ahead"]
     expanding = (
-        "With five seeds it is nowhere ahead of Subsample, so no lead here is shown to be expanding's."
+        "With five seeds it is nowhere ahead of Subsample, so expanding is not shown to add anything "
+        "([with more seeds](#more-seeds))."
     )
     if ahead:
         expanding = f"It is ahead of Subsample on {joined(ahead)}."
@@ -58,14 +59,13 @@ def rule_text() -> str:
     noise = noise_of_test(whole_task("sick")["pde"])
     n = len(family("pde", "worst_group"))
     return (
-        "**The rule.** PDE is *ahead* or *behind* where the paired difference in the worst group is beyond "
-        f"chance at 5 % after Holm's correction for all {n} comparisons of PDE on the five tasks; otherwise "
-        "the two are *not told apart*. A verdict needs five seeds (fewer stand in brackets) and equals: the "
-        "one behind must have looked at validation at least 0.9 times as often in a pass as the other (but "
-        "for last layers that are fitted once), else there are *unequal looks* and no verdict; LfF, JTT and "
-        "EIIL are left out where all they had is a *single pass*. All intervals are over seeds, none over "
-        f"test rows: on {TASKS['sick']} the worst group has {noise.n} test rows, which alone makes "
-        f"± {fixed(100 * noise.sd)} points (one standard deviation)."
+        "**The rule on all pages.** PDE is *ahead* or *behind* where the paired difference in the worst group "
+        f"is beyond chance at 5 % after Holm's correction for all {n} comparisons of PDE on the five tasks; "
+        "otherwise the two are *not told apart*. A verdict stands between equals: five seeds, and for the one "
+        "that is behind at least 0.9 times as many looks at validation in a pass (but for what is fitted "
+        "once), else *unequal looks*; LfF, JTT and EIIL are left out where a *single pass* was all they had. "
+        f"Intervals are over seeds, none over test rows: the worst group of {TASKS['sick']} has {noise.n} of "
+        f"these, which alone makes ± {fixed(100 * noise.sd)} points (one standard deviation)."
     )
 
 
@@ -137,11 +137,12 @@ def holds_sentences() -> list[str]:
         "**Few labels go a long way.** PDE with groups predicted from the labels of validation alone, minus "
         f"PDE with all labels, in points: {alone}. With 300 labelled rows: {some}; 30 are too few: {fewest} "
         "([what a label is worth](19_labels.ipynb)).",
-        "**The learning rate hardly matters.** Over a factor of thirty it moves the worst group on the "
-        f"features, SICK embeddings and Adult by so many points: {'; '.join(moved)} "
+        "**PDE hardly depends on the learning rate.** Over a factor of thirty it moves the worst group on "
+        f"the features, SICK embeddings and Adult by so many points: {'; '.join(moved)} "
         "([settings](23_sensitivity.ipynb#which-setting-matters)).",
-        f"**Runs repeat.** {repeat_text()} A run that was killed [resumes](../14_guides/07_resume.ipynb) to "
-        "the same bits.",
+        "**Runs repeat.** The same run, made again, has the same weights to the bit "
+        "([tested](../08_training/06_loop.ipynb)), and so has one that was killed at any moment and resumed "
+        "([tested](../08_training/07_loop_tests.ipynb)).",
     ]
 
 
