@@ -10,6 +10,7 @@ from evidence import (
     LINEAR,
     METHODS,
     TASKS,
+    expanded,
     family,
     noise_of_test,
     verdicts,
@@ -49,6 +50,9 @@ def verdicts_text(name: str) -> str:
     found = verdicts(name)
     counts = Counter(found.values())
     parts = [f"{word} on {number_text(counts[word])}" for word in COUNTED if counts[word]]
+    if counts["ahead"]:
+        warm = sum(w == "ahead" and not expanded(whole_task(key)["pde"]) for key, w in found.items())
+        parts[0] += f" ({number_text(warm)} of them by warm-ups alone)"
     why = Counter({word: n for word, n in counts.items() if word not in COUNTED})
     parts += [f"without a verdict on {number_text(n)} ({word})" for word, n in why.items()]
     return f"**PDE against {METHODS[name]}**, of {number_text(len(found))} tasks: {joined(parts)}."
@@ -59,10 +63,10 @@ def rule_text() -> str:
     noise = noise_of_test(whole_task("sick")["pde"])
     n = len(family("pde", "worst_group"))
     return (
-        "**The rule on all pages.** PDE is *ahead* or *behind* where the paired difference in the worst group "
-        f"is beyond chance at 5 % after Holm's correction for all {n} comparisons of PDE on the five tasks; "
-        "otherwise the two are *not told apart*. A verdict stands between equals: five seeds, and for the one "
-        "that is behind at least 0.9 times as many looks at validation in a pass (but for what is fitted "
+        "**The rule here and on the page of each task.** PDE is *ahead* or *behind* where the "
+        "paired difference in the worst group is beyond chance at 5 % after Holm's correction for all "
+        f"{n} comparisons of PDE on the five tasks; otherwise the two are *not told apart*. A verdict stands between equals: five seeds, and for "
+        "the one behind at least 0.9 times as many looks at validation in a pass (but for what is fitted "
         "once), else *unequal looks*; LfF, JTT and EIIL are left out where a *single pass* was all they had. "
         f"Intervals are over seeds, none over test rows: the worst group of {TASKS['sick']} has {noise.n} of "
         f"these, which alone makes ± {fixed(100 * noise.sd)} points (one standard deviation)."
