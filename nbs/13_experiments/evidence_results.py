@@ -65,7 +65,8 @@ def rule_text() -> str:
     return (
         "**The rule here and on the page of each task.** PDE is *ahead* or *behind* where the "
         "paired difference in the worst group is beyond chance at 5 % after Holm's correction for all "
-        f"{n} comparisons of PDE on the five tasks; otherwise the two are *not told apart*. A verdict stands between equals: five seeds, and for "
+        f"{n} comparisons of PDE on the five tasks; otherwise the two are *not told apart*. "
+        "A verdict stands between equals: five seeds, and for "
         "the one behind at least 0.9 times as many looks at validation in a pass (but for what is fitted "
         "once), else *unequal looks*; LfF, JTT and EIIL are left out where a *single pass* was all they had. "
         f"Intervals are over seeds, none over test rows: the worst group of {TASKS['sick']} has {noise.n} of "
