@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 from statistics import mean
 
-from evidence import FURTHER, INSTEAD, LINEAR, METHODS, TASKS, Task, warm_ups, whole_task
+from evidence import FURTHER, INSTEAD, LINEAR, METHODS, SEEDS, TASKS, Task, warm_ups, whole_task
 from evidence_full_size import LONGER, read_full_size
 from evidence_labels import LABELS, USES_GROUPS, read_runs
 from evidence_text import joined, number_text
 
 from pde_nb.comparison.sensitivity import MethodGrid, grid_from_plain, grid_summaries
 from pde_nb.comparison.trials import over_seeds
+from pde_nb.core.statistics import Summary
 from pde_nb.core.style import COLOURS, SMALL, new_figure
 from pde_nb.core.tables import DASH, Table, fixed
 from pde_nb.records.seals import read_measurement
@@ -118,17 +119,23 @@ def fig_standings(found: list[Standing]):
 # By what is labelled
 
 
-def worst_groups(name: str) -> dict[str, float]:
-    "The worst group of a record on each task that it ran on, in percent, mean over seeds."
+def worst_groups(name: str) -> dict[str, Summary]:
+    "The worst group of a record on each task that it ran on, over seeds."
     tasks = {key: whole_task(key) for key in TASKS}
-    there = {key: task[name] for key, task in tasks.items() if name in task}
-    return {key: 100 * over_seeds(result, "worst_group").mean for key, result in there.items()}
+    return {key: over_seeds(task[name], "worst_group") for key, task in tasks.items() if name in task}
 
 
-def predicted(name: str) -> dict[str, float]:
+def predicted(name: str) -> dict[str, Summary]:
     "The same of a method whose training groups were predicted from those of validation."
-    runs = {key: read_runs(LABELS / key / "val" / f"{name}.json") for key in TASKS}
-    return {key: 100 * of.summary.mean for key, of in runs.items() if of.worst}
+    runs = {key: read_runs(LABELS / key / "val" / f"{name}.json").summary for key in TASKS}
+    return {key: found for key, found in runs.items() if found}
+
+
+def mean_text(found: Summary | None) -> str:
+    "A mean in percent, and in brackets the number of seeds where it is not five; a dash for none."
+    if found is None:
+        return DASH
+    return fixed(100 * found.mean) + (f" ({found.n})" if found.n != SEEDS else "")
 
 
 def labels_table() -> Table:
@@ -142,7 +149,7 @@ def labels_table() -> Table:
     rows += [(BOTH, title, worst_groups(name)) for name, title in titles.items() if name not in alone]
     cells = []
     for where, title, worst in rows:
-        figures = [fixed(worst[key]) if key in worst else DASH for key in TASKS]
+        figures = [mean_text(worst.get(key)) for key in TASKS]
         cells.append((where, title, *figures, gain_text(worst, TASKS), gain_text(worst, EASY)))
     head = ("attribute known in", "method", *TASKS.values(), "minus ERM", f"without {WITHOUT_HARD}")
     return Table(head, tuple(cells), "ll" + "r" * (len(TASKS) + 2))
@@ -153,7 +160,7 @@ def gain_text(worst: dict[str, float], keys) -> str:
     plain = worst_groups("erm")
     if not set(keys) <= worst.keys():
         return DASH
-    return f"{mean(worst[key] - plain[key] for key in keys):+.1f}"
+    return f"{100 * mean(worst[key].mean - plain[key].mean for key in keys):+.1f}"
 
 
 def validation_sentence() -> str:
@@ -162,7 +169,7 @@ def validation_sentence() -> str:
     parts = []
     for name in "eiil", "dfr":
         theirs = {key: worst_groups(record_of(whole_task(key), key, name))[key] for key in ours}
-        above = sum(ours[key] > theirs[key] for key in ours)
+        above = sum(ours[key].mean > theirs[key].mean for key in ours)
         parts.append(f"{METHODS[name]} on {number_text(above)}")
     return (
         "**If it is known in validation, or on a few hundred rows:** "
@@ -202,12 +209,11 @@ def sceptical_sentences(found: list[Standing]) -> list[str]:
     warm, runs = warm_ups()
     return [
         f"**No method is best everywhere:** {number_text(len(names))} methods have the highest mean on one "
-        f"of the {number_text(len(TASKS))} tasks or more ({joined(names)}). Hardly any of these gaps "
-        "[can be told from chance](00_results.ipynb#real-data).",
-        f"**Two tasks decide the order.** By the mean over all, {first.title} is nearest to the best "
-        f"({fixed(first.gap)} points below), without {WITHOUT_HARD}, where plain training is near zero, "
-        f"{nearest.title} ({fixed(nearest.easy_gap)}); PDE is {fixed(pde.gap)} and {fixed(pde.easy_gap)} "
-        "points below.",
+        f"of the {number_text(len(TASKS))} tasks or more ({joined(names)}). Which gaps are beyond chance: "
+        "[the verdicts](00_results.ipynb#real-data).",
+        f"**By the mean** over all tasks {first.title} is nearest to the best ({fixed(first.gap)} points "
+        f"below), without {WITHOUT_HARD}, where plain training is near zero, {nearest.title} "
+        f"({fixed(nearest.easy_gap)}). PDE is {fixed(pde.gap)} and {fixed(pde.easy_gap)} points below.",
         f"**PDE here is mostly its warm-up:** {warm} of its {runs} selected models are. A balanced set and "
         "stopping early is what was measured.",
         "**All of them chose their epoch by the groups of validation,** and some looked there far more often "

@@ -10,7 +10,7 @@ from evidence import (
     LINEAR,
     METHODS,
     TASKS,
-    by_worst,
+    expanded,
     family,
     noise_of_test,
     verdicts,
@@ -19,11 +19,11 @@ from evidence import (
 )
 from evidence_choosing import read_grids
 from evidence_full_size import read_full_size
-from evidence_labels import difference, read_all, repeat_text
+from evidence_labels import difference, read_all
 from evidence_text import joined, number_text
 
 from pde_nb.comparison.paired import paired, points_text
-from pde_nb.comparison.trials import read_results
+from pde_nb.comparison.trials import Result, read_results, settings_name
 from pde_nb.core.tables import fixed, signed_text
 
 
@@ -31,7 +31,10 @@ def overview_sentences() -> list[str]:
     "What PDE comes to on all tasks."
     warm, runs = warm_ups()
     ahead = [TASKS[key] for key, word in verdicts("subsample").items() if word == "ahead"]
-    expanding = "With five seeds it is nowhere ahead of Subsample; with 20, on the features (below)."
+    expanding = (
+        "With five seeds it is nowhere ahead of Subsample, so expanding is not shown to add anything "
+        "([with more seeds](#more-seeds))."
+    )
     if ahead:
         expanding = f"It is ahead of Subsample on {joined(ahead)}."
     return [
@@ -47,6 +50,9 @@ def verdicts_text(name: str) -> str:
     found = verdicts(name)
     counts = Counter(found.values())
     parts = [f"{word} on {number_text(counts[word])}" for word in COUNTED if counts[word]]
+    if counts["ahead"]:
+        warm = sum(w == "ahead" and not expanded(whole_task(key)["pde"]) for key, w in found.items())
+        parts[0] += f" ({number_text(warm)} of them by warm-ups alone)"
     why = Counter({word: n for word, n in counts.items() if word not in COUNTED})
     parts += [f"without a verdict on {number_text(n)} ({word})" for word, n in why.items()]
     return f"**PDE against {METHODS[name]}**, of {number_text(len(found))} tasks: {joined(parts)}."
@@ -57,14 +63,14 @@ def rule_text() -> str:
     noise = noise_of_test(whole_task("sick")["pde"])
     n = len(family("pde", "worst_group"))
     return (
-        "**The rule.** PDE is *ahead* or *behind* where the paired difference in the worst group is beyond "
-        f"chance at 5 % after Holm's correction for all {n} comparisons of PDE on the five tasks; otherwise "
-        "the two are *not told apart*. A verdict needs five seeds (fewer stand in brackets) and equals: the "
-        "one behind must have looked at validation at least 0.9 times as often in a pass as the other (but "
-        "for last layers that are fitted once), else there are *unequal looks* and no verdict; LfF, JTT and "
-        "EIIL are left out where all they had is a *single pass*. All intervals are over seeds, none over "
-        f"test rows: on {TASKS['sick']} the worst group has {noise.n} test rows, which alone makes "
-        f"± {fixed(100 * noise.sd)} points (one standard deviation)."
+        "**The rule here and on the page of each task.** PDE is *ahead* or *behind* where the "
+        "paired difference in the worst group is beyond chance at 5 % after Holm's correction for all "
+        f"{n} comparisons of PDE on the five tasks; otherwise the two are *not told apart*. "
+        "A verdict stands between equals: five seeds, and for "
+        "the one behind at least 0.9 times as many looks at validation in a pass (but for what is fitted "
+        "once), else *unequal looks*; LfF, JTT and EIIL are left out where a *single pass* was all they had. "
+        f"Intervals are over seeds, none over test rows: the worst group of {TASKS['sick']} has {noise.n} of "
+        f"these, which alone makes ± {fixed(100 * noise.sd)} points (one standard deviation)."
     )
 
 
@@ -86,18 +92,28 @@ def against_sentences() -> list[str]:
                 lines.append(
                     f"{result.title} minus PDE, {title}: {points_text(paired(result, task['pde']))}."
                 )
-    return lines + more_seeds()
+    return lines
 
 
 def more_seeds() -> list[str]:
     "PDE beside its simplest rivals with more seeds, where these were run."
     lines = []
     for key, title in (("waterbirds_features", TASKS["waterbirds_features"]), ("loans", LOANS)):
-        found = read_results(FOLDER / "seeds" / key)
-        pde = found.pop("pde")
-        parts = [f"{r.title} {points_text(paired(r, pde))}" for r in by_worst(found).values()]
-        lines.append(f"Others minus PDE, {title}, {len(pde.trials)} seeds: {'; '.join(parts)}.")
+        found = read_results(FOLDER / "seeds" / key, [*METHODS, "reweighting"])
+        if "pde" not in found:
+            lines.append(f"{title}: not run.")
+            continue
+        others = [result for name, result in found.items() if name != "pde"]
+        parts = [f"{points_text(paired(found['pde'], r))} against {chosen_text(r)}" for r in others]
+        lines.append(
+            f"{chosen_text(found['pde'])}, {title}, {len(found['pde'].trials)} seeds: {joined(parts)}."
+        )
     return lines
+
+
+def chosen_text(result: Result) -> str:
+    "A method and the settings that validation chose, where it had a choice."
+    return f"{result.title} (`{settings_name(result.chosen)}`)" if result.chosen else result.title
 
 
 LOANS = "`loans.csv`, which is made up"
@@ -126,11 +142,12 @@ def holds_sentences() -> list[str]:
         "**Few labels go a long way.** PDE with groups predicted from the labels of validation alone, minus "
         f"PDE with all labels, in points: {alone}. With 300 labelled rows: {some}; 30 are too few: {fewest} "
         "([what a label is worth](19_labels.ipynb)).",
-        "**The learning rate hardly matters.** Over a factor of thirty it moves the worst group on the "
-        f"features, SICK embeddings and Adult by so many points: {'; '.join(moved)} "
+        "**PDE hardly depends on the learning rate.** Over a factor of thirty it moves the worst group on "
+        f"the features, SICK embeddings and Adult by so many points: {'; '.join(moved)} "
         "([settings](23_sensitivity.ipynb#which-setting-matters)).",
-        f"**Runs repeat.** {repeat_text()} A run that was killed [resumes](../14_guides/07_resume.ipynb) to "
-        "the same bits.",
+        "**Runs repeat.** The same run, made again, has the same weights to the bit "
+        "([tested](../08_training/06_loop.ipynb)), and so has one that was killed at any moment and resumed "
+        "([tested](../08_training/07_loop_tests.ipynb)).",
     ]
 
 

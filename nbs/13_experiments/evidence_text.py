@@ -3,6 +3,7 @@
 from evidence import (
     COUNTED,
     INSTEAD,
+    LINEAR,
     TASKS,
     Task,
     by_worst,
@@ -17,6 +18,7 @@ from evidence import (
 
 from pde_nb.comparison.paired import Difference, paired, points_text
 from pde_nb.comparison.trials import Result, over_seeds
+from pde_nb.core.paper import PAPER
 from pde_nb.core.tables import fixed, percent
 
 ONE_POINT = 0.01
@@ -211,6 +213,29 @@ def contrasts(task: Task) -> list[str]:
             pair = f"{task[one].title} minus {task[other].title}"
             sentences.append(f"{what}: *{pair}* is {points} points in the worst group.")
     return sentences
+
+
+def features_sentences(task: Task) -> list[str]:
+    "DFR on frozen features beside DFR on the embedding of a network, and whether it agrees with the paper."
+    if not set(LINEAR) <= task.results.keys():
+        return ["DFR on the features themselves: not run."]
+    worst = {name: over_seeds(result, "worst_group").mean for name, result in task.results.items()}
+    lines = []
+    for name in "dfr", "dfr_tr":
+        a, b, c = (fixed(100 * worst[one]) for one in (name, f"{name}_l1", f"{name}_l2"))
+        lines.append(
+            f"**{task[name].title}** has {a} % on the network's embedding, {b} % (L1, as in its paper) "
+            f"and {c} % (L2) on the features themselves."
+        )
+    printed = PAPER["tab:baselines"]["waterbirds"]
+    ours = worst["dfr_l1"] > worst["pde"]
+    theirs = printed["DFR (Val)"]["worst_group"] > printed["PDE"]["worst_group"]
+    word = "above" if ours else "below"
+    lines.append(
+        f"On the features themselves DFR-Val (L1) is {word} PDE by the mean, "
+        f"{'as' if ours == theirs else 'other than'} in the paper."
+    )
+    return lines
 
 
 # Captions
