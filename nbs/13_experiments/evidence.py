@@ -157,9 +157,7 @@ def by_worst(results: dict[str, Result], key: str = "worst_group") -> dict[str, 
 
 
 def passes_text(result: Result) -> str:
-    "Passes to the selected epoch and in all, mean over seeds; a dash for what makes none."
-    if result.is_reference:
-        return DASH
+    "Passes to the selected epoch and in all, mean over seeds."
     best, end = (over_seeds(result, key).mean for key in ("passes_to_best", "passes"))
     return f"{best:.1f} of {end:.1f}"
 
@@ -175,9 +173,9 @@ def looks_per_pass(result: Result) -> float:
 
 
 def looks_text(result: Result) -> str:
-    "How often a run looked at validation, and in parentheses for each pass; a dash for a fit."
+    "How often a run looked at validation, and in parentheses for each pass."
     n = looks(result)
-    return f"{n:.0f} ({looks_per_pass(result):.1f})" if n > 1 else DASH
+    return f"{n:.0f} ({looks_per_pass(result):.1f})" if n > 1 else "1"
 
 
 # Verdicts
