@@ -73,7 +73,9 @@ def check_apart(tried, *fixed: dict):
         names = [name for part in (*fixed, settings) for name in part]
         for name in names:
             if names.count(name) > 1:
-                raise ValueError(f"the setting {name!r} is tried and fixed, or fixed twice; name it in tried.")
+                raise ValueError(
+                    f"the setting {name!r} is tried and fixed, or fixed twice; name it in tried."
+                )
 
 # %% ../../nbs/09_comparison/11_comparison.ipynb #dee8df59
 def seed_list(seeds) -> list[int]:
