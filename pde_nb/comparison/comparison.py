@@ -73,7 +73,9 @@ def check_apart(tried, *fixed: dict):
         names = [name for part in (*fixed, settings) for name in part]
         for name in names:
             if names.count(name) > 1:
-                raise ValueError(f"the setting {name!r} is tried and fixed, or fixed twice; give it once.")
+                raise ValueError(
+                    f"the setting {name!r} is tried and fixed, or fixed twice; name it in tried."
+                )
 
 # %% ../../nbs/09_comparison/11_comparison.ipynb #dee8df59
 def seed_list(seeds) -> list[int]:
@@ -476,6 +478,31 @@ def plain_first(methods: dict, contenders: dict[str, Contender]) -> list[tuple]:
     return sorted(methods.items(), key=lambda item: item[0] in contenders and has_first(contenders[item[0]]))
 
 
+def run_methods(asked: Asked, methods, seeds, folder: Path, say, on_epoch, sharing: Sharing) -> dict:
+    "Run methods, given by name, in turn; the errors of those that did not run."
+    errors = {}
+    for name, method in methods:
+        try:
+            which = name, asked.contender(method)
+            contend(*which, asked.data, seeds, folder, say, on_epoch, sharing, **asked.common)
+        except ValueError as error:
+            errors[name] = error
+            say(visible(f"{name}: not run: {error}"))
+    return errors
+
+
+def run_references(asked: Asked, names, seeds, folder: Path, say) -> dict:
+    "Run references; the errors of those that did not run."
+    errors = {}
+    for name in names:
+        try:
+            run_reference(name, asked.data, seeds, folder, say, asked.common.get("train_by"))
+        except ValueError as error:
+            errors[name] = error if isinstance(error, CannotRun) else RunFailed(str(error))
+            say(visible(f"{name}: not run: {error}"))
+    return errors
+
+
 def refusals(errors: dict[str, ValueError], methods: dict) -> dict[str, str]:
     "Why each method that did not run did not. Raises `ValueError` where none ran."
     refused = {name: str(error) for name, error in errors.items()}
@@ -513,25 +540,14 @@ def compare(
     folder = writable_folder(out)
     data = with_groups(data, groups, **network_named(common), out=folder)
     asked = Asked(data, passes, schedule, tried, common)
-    errors = {}
     with hold(folder), comparing(folder):
         keep_groups(folder, data)
         beside = contenders_of(asked, methods)
         if together:
             Together(beside, data, folder, common, say, on_epoch).train_all(seeds)
-        for name, method in plain_first(methods, beside):
-            try:
-                which = name, asked.contender(method)
-                contend(*which, data, seeds, folder, say, on_epoch, sharing or Sharing(beside), **common)
-            except ValueError as error:
-                errors[name] = error
-                say(visible(f"{name}: not run: {error}"))
-        for name in references:
-            try:
-                run_reference(name, data, seeds, folder, say, common.get("train_by"))
-            except ValueError as error:
-                errors[name] = error if isinstance(error, CannotRun) else RunFailed(str(error))
-                say(visible(f"{name}: not run: {error}"))
+        in_turn, told = plain_first(methods, beside), (say, on_epoch)
+        errors = run_methods(asked, in_turn, seeds, folder, *told, sharing or Sharing(beside))
+        errors |= run_references(asked, references, seeds, folder, say)
     refused = refusals(errors, [*methods, *references])
     specs = {name: contender_spec(contender, data, **common) for name, contender in beside.items()}
     failed = tuple(name for name, error in errors.items() if isinstance(error, RunFailed))

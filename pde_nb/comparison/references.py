@@ -50,7 +50,8 @@ def boosted_trees(x, data: Data, seed: int, learning_rate: float, trees: int = 2
     "Boosted trees with the same total weight for every group; validation chooses how many trees count."
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    train, val, groups = data.rows("train"), data.rows("val"), data.groups("train")
+    train, val = data.rows("train"), data.rows("val")
+    groups = data.groups("train")
     how = dict(learning_rate=learning_rate, max_iter=trees, early_stopping=False, random_state=seed)
     weights = balancing_weights(groups)[groups.ids]
     model = HistGradientBoostingClassifier(**how).fit(x[train], data.y[train], sample_weight=weights)
