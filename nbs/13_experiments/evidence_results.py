@@ -115,7 +115,7 @@ def chosen_text(result: Result) -> str:
 LOANS = "`loans.csv`, which is made up"
 SETTLED = (
     "The constants of PDE's schedule were settled with earlier results of some of these tasks, test figures "
-    "among them ([which](07_auto.ipynb#what-this-does-not-show)); the other methods had two learning rates.",
+    "among them ([which](07_auto.ipynb)); the other methods had two learning rates.",
     "The bound of 0.2 on doubtful rows was chosen by test figures of two of the tasks "
     "([labels](19_labels.ipynb#which-rows-the-warm-up-is-drawn-from)).",
     "The bound of 0.9 of a diagnosis was set after a look at the two tasks that it was then tried on "
