@@ -58,18 +58,6 @@ def categories_alike(
     return string_objects([*map(str, values), "missing"]), codes
 
 # %% ../../nbs/05_columns/02_new_cells.ipynb #ra000003
-def kind_of_cells(column) -> str:
-    "What the cells of a column are, as pandas calls it: 'integer', 'decimal', 'string', …"
-    import pandas as pd
-
-    return pd.api.types.infer_dtype(getattr(column.dtype, "categories", column), skipna=True)
-
-
-def holds_numbers(column) -> bool:
-    "Whether the cells of a column are numbers and no texts, in whatever type they come."
-    return kind_of_cells(column) in ("integer", "floating", "mixed-integer-float", "decimal")
-
-
 def numbers_alike(column, how: HowRead) -> bool:
     "Whether the cells of a new column are numbers or time stamps already, and need not be read as texts."
     if how.kind == "date":
@@ -129,3 +117,15 @@ def number_alike(found: Distinct, i: int, how: HowRead) -> float:
     else:
         value = days_of(text, how.day_first)
     return np.nan if value is None else float(value)
+
+# %% ../../nbs/05_columns/02_new_cells.ipynb #ra000003b
+def kind_of_cells(column) -> str:
+    "What the cells of a column are, as pandas calls it: 'integer', 'decimal', 'string', …"
+    import pandas as pd
+
+    return pd.api.types.infer_dtype(getattr(column.dtype, "categories", column), skipna=True)
+
+
+def holds_numbers(column) -> bool:
+    "Whether the cells of a column are numbers and no texts, in whatever type they come."
+    return kind_of_cells(column) in ("integer", "floating", "mixed-integer-float", "decimal")

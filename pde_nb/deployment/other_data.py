@@ -191,7 +191,7 @@ def check_length(y, n: int):
     if y is not None and len(y) != n:
         raise ValueError(f"there are {len(y):,} labels for {n:,} rows; give one for each.")
 
-
+# %% ../../nbs/08_deployment/22_other_data.ipynb #ju000008d
 def train_shares(counts: GroupCounts | None, trained: str, label: str) -> dict[str, float]:
     "The share of each group of the training rows, its label called as here; nothing where not known."
     if counts is None:
