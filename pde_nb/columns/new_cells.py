@@ -27,6 +27,8 @@ def read_alike(
     if how.kind == "category":
         texts, at = categories_alike(column, name)
         return texts[at], at < 0
+    if how.kind != "date" and kind_of_cells(column) == "decimal":
+        column = column.astype(np.float64)
     found = None
     if not numbers_alike(column, how):
         found = distinct(column)
@@ -115,3 +117,15 @@ def number_alike(found: Distinct, i: int, how: HowRead) -> float:
     else:
         value = days_of(text, how.day_first)
     return np.nan if value is None else float(value)
+
+# %% ../../nbs/05_columns/02_new_cells.ipynb #ra000003b
+def kind_of_cells(column) -> str:
+    "What the cells of a column are, as pandas calls it: 'integer', 'decimal', 'string', …"
+    import pandas as pd
+
+    return pd.api.types.infer_dtype(getattr(column.dtype, "categories", column), skipna=True)
+
+
+def holds_numbers(column) -> bool:
+    "Whether the cells of a column are numbers and no texts, in whatever type they come."
+    return kind_of_cells(column) in ("integer", "floating", "mixed-integer-float", "decimal")

@@ -127,7 +127,7 @@ class Tally:
         counts = count_correct(predicted, labels, groups)
         k = len(classes)
         confusion = np.bincount(labels * k + predicted, minlength=k * k).reshape(k, k)
-        shares = train_shares(train_counts)
+        shares = train_shares(train_counts, self.preparation.label, self.label)
         differences = (
             *missing_attributes(self.preparation, list(values)),
             *(blank_words(name, blank[name]) for name in values if blank[name].any()),
@@ -191,12 +191,14 @@ def check_length(y, n: int):
     if y is not None and len(y) != n:
         raise ValueError(f"there are {len(y):,} labels for {n:,} rows; give one for each.")
 
-
-def train_shares(counts: GroupCounts | None) -> dict[str, float]:
-    "The share of each group of the training rows; nothing where they are not known."
+# %% ../../nbs/08_deployment/22_other_data.ipynb #ju000008d
+def train_shares(counts: GroupCounts | None, trained: str, label: str) -> dict[str, float]:
+    "The share of each group of the training rows, its label called as here; nothing where not known."
     if counts is None:
         return {}
-    return dict(zip(counts.names, (counts.total / counts.n).tolist()))
+    begins = f"{trained}="
+    names = [label + name[len(trained) :] if name.startswith(begins) else name for name in counts.names]
+    return dict(zip(names, (counts.total / counts.n).tolist()))
 
 # %% ../../nbs/08_deployment/22_other_data.ipynb #ju000009
 def columns_of(rows, preparation: Preparation, label: str, attributes) -> list[str]:

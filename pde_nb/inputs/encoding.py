@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['MAX_CATEGORIES', 'SAMPLED', 'Standard', 'learn_in_pieces', 'sum_in_pieces', 'known_categories', 'category_positions',
-           'mark_positions', 'ColumnCode', 'learn_column', 'canonical', 'number_or_text', 'Moments', 'learn_stored',
-           'numbers_code']
+           'mark_positions', 'ColumnCode', 'learn_column', 'canonical', 'exact_number', 'number_or_text', 'Moments',
+           'learn_stored', 'numbers_code']
 
 # %% ../../nbs/05_inputs/07_encoding.ipynb #en000004
 from dataclasses import asdict, dataclass
@@ -159,10 +159,20 @@ class ColumnCode:
             column = canonical(column, self.values)
         return category_positions(column, self.values)
 
-    def spelled(self, column: Shaped[np.ndarray, " n"]) -> Shaped[np.ndarray, " n"]:
-        "Categories as training has them, where a whole number came as a float: '2' for an unknown '2.0'."
+    def spelled(self, column: Shaped[np.ndarray, " n"], numbers: bool = False) -> Shaped[np.ndarray, " n"]:
+        """Categories as training has them, where a whole number came as a float: '2' for an unknown '2.0'.
+
+        `numbers`: the cells are no texts, so '1' is what training has as '01'; where that may be one of
+        several categories, it is none."""
         if self.values is None:
             return column
+        if numbers and not self.how.numbers:
+            same = {}
+            for value in self.values.tolist():
+                same.setdefault(exact_number(value), []).append(value)
+            found = [same.get(exact_number(text), [text]) for text in column.tolist()]
+            texts = [f"the number {text}" if len(of) > 1 else of[0] for text, of in zip(column, found)]
+            return np.array(texts, object)
         known = set(self.values.tolist())
         whole = {f"{value}.0": value for value in known if value.lstrip("-").isdecimal()}
         whole = {text: value for text, value in whole.items() if text not in known}
@@ -213,6 +223,14 @@ def canonical(column: Shaped[np.ndarray, " n"], values: Shaped[np.ndarray, " k"]
     return np.array(same, str)[at]
 
 # %% ../../nbs/05_inputs/07_encoding.ipynb #en000016
+def exact_number(text: str) -> int | float | str:
+    "The number that a text is, all digits of a whole one, else the text."
+    try:
+        return int(text)
+    except ValueError:
+        return number_or_text(text)
+
+
 def number_or_text(text: str) -> float | str:
     "The number that a text is, else the text."
     try:

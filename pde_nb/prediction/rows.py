@@ -15,7 +15,7 @@ from zipfile import BadZipFile
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from ..columns.new_cells import categories_alike, read_alike
+from ..columns.new_cells import categories_alike, holds_numbers, read_alike
 from ..core.arguments import did_you_mean
 from ..core.packages import need
 from ..inputs.encoding import ColumnCode, mark_positions
@@ -172,7 +172,7 @@ def encode_cells(column, code: ColumnCode, encoded: Float[np.ndarray, "n k"]) ->
     "The values of new cells, which have none, which training knows; their numbers go into `encoded`, zeros."
     if code.how.kind == "category":  # its different texts are looked up, not each cell
         texts, at = categories_alike(column, code.name)
-        texts = code.spelled(texts)
+        texts = code.spelled(texts, holds_numbers(column))
         return texts[at], at < 0, mark_positions(code.positions(texts)[at], encoded)
     values, gone = read_alike(column, code.name, code.how)
     encoded[:], known = code.encode(values)

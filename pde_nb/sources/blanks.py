@@ -43,6 +43,10 @@ def blank_cells(
         blank = np.isnan(column)
     else:
         blank = np.zeros(column.shape, bool)
+    if column.dtype.kind == "U":
+        blank = np.char.strip(column) == ""
+    elif column.dtype == object:
+        blank = blank | np.array([isinstance(v, str) and not v.strip() for v in column], bool)
     if unlabelled is not None:
         cells = column.tolist()
         for i in np.flatnonzero(~blank):
@@ -52,7 +56,7 @@ def blank_cells(
 # %% ../../nbs/05_sources/01_blanks.ipynb #bl00007b
 def check_found(found: int, unlabelled, columns: dict):
     "Raises `ValueError` where no cell has the value that is said to stand for a blank."
-    if unlabelled is None or found:
+    if unlabelled is None or found or not plain_text(unlabelled):  # an empty text is a blank anyway
         return
     values = [repr(v) for v in known_values(next(iter(columns.values()))).tolist()[:5]] if columns else []
     there = f"{next(iter(columns))!r} has {', '.join(values)}" if columns else "there is no attribute"
@@ -70,12 +74,10 @@ def mask_blanks(
     """The table with what says nothing as a blank in some columns: an empty text, and `unlabelled`.
 
     Raises `ValueError` where no cell has that value."""
-    said = {name: blank_cells(frame[name], unlabelled) & ~frame[name].isna().to_numpy() for name in names}
-    check_found(sum(int(cells.sum()) for cells in said.values()), unlabelled, {n: frame[n] for n in names})
+    said = {name: blank_cells(frame[name], unlabelled) & frame[name].notna().to_numpy() for name in names}
+    found = sum(int((cells & ~blank_cells(frame[name])).sum()) for name, cells in said.items())
+    check_found(found, unlabelled, {name: frame[name] for name in names})
     for name, cells in said.items():
-        if frame[name].dtype.kind not in "biufmMc":
-            texts = frame[name].astype(object).map(str).str.strip()
-            cells = cells | ((texts == "") & frame[name].notna()).to_numpy()
         if cells.any():
             frame = frame.assign(**{name: frame[name].mask(cells)})
     return frame

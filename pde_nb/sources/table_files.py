@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from ..core.arguments import did_you_mean
+from ..core.cells import Origin, cells_at, listed
 from ..core.packages import need
 
 # %% ../../nbs/05_sources/01_table_files.ipynb #df3ef1a2
@@ -57,6 +58,7 @@ def read_table(
     check_twice(header, path)
     if kind != "parquet":
         _check_fields(frame, header, path)
+        _check_names_again(frame, header, path)
     if not len(frame):
         raise ValueError(f"{path} has columns ({', '.join(map(str, frame.columns))}) but no rows.")
     return frame
@@ -91,6 +93,10 @@ def _read_as_parquet(path):
 def _read_parquet(path):
     "A table from a .parquet file."
     pd = need("pandas", "reading a table")
+    parquet = need("pyarrow.parquet", "reading a .parquet file")
+    with _read_as_parquet(path):
+        names = parquet.read_schema(path).names
+    check_twice(names, path)
     with _read_as_parquet(path):
         return pd.read_parquet(path)
 
@@ -150,15 +156,16 @@ def _read_as(path, kind):
 
 def _text_pieces(file, path, kind, header) -> Iterator:
     "The pieces that pandas reads from a file of text."
-    first = True
+    at = 0
     while True:
         with _read_as(path, kind):
             frame = next(file, None)
         if frame is None:
             return
-        if first:
+        if not at:
             _check_fields(frame, header, path)
-        first = False
+        _check_names_again(frame, header, path, at)
+        at += len(frame)
         frame.index = range(len(frame))
         yield frame
 
@@ -170,6 +177,7 @@ def _parquet_pieces(path, size: int) -> Iterator:
         # as little at a time as can be: a group of rows may be the whole file
         file = parquet.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20)
     with file:
+        check_twice(file.schema_arrow.names, path)
         batches = file.iter_batches(size)
         while True:
             with _read_as_parquet(path):
@@ -222,6 +230,23 @@ def _check_fields(frame, header, path):
         raise ValueError(
             f"the rows of {path} have more fields than its {len(header)} column names; "
             "name every column, and look for commas at the ends of lines."
+        )
+
+# %% ../../nbs/05_sources/01_table_files.ipynb #4e363054
+def _check_names_again(frame, header, path, first: int = 0):
+    "Refuse a row that has the names of the columns in its cells; `first`: position of the first row."
+    pd = need("pandas", "reading a table")
+    names = [name for name in frame.columns if name in header]
+    texts = [name for name in names if not pd.api.types.is_numeric_dtype(frame[name])]
+    rows = np.arange(len(frame) if texts else 0)
+    for name in sorted(names, key=lambda name: name not in texts):
+        wanted = name if name in texts else pd.to_numeric(name, errors="coerce")
+        rows = rows[(frame[name].iloc[rows] == wanted).to_numpy(bool)]
+    if len(rows):
+        found = cells_at(first + rows, lambda row: texts[0], lambda row: "")
+        raise ValueError(
+            f"{path} has the names of its columns again below the first line: "
+            f"{listed(Origin(file=path), texts[0], found, len(rows))}; delete each such line."
         )
 
 # %% ../../nbs/05_sources/01_table_files.ipynb #e7a10002
