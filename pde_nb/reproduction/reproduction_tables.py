@@ -21,7 +21,7 @@ from ..core.style import CLASS_MARKS, LINES, SMALL, Row, fig_rows, new_figure
 from ..core.tables import DASH, Table, escape_plot, fixed, interval_text, percent, spread_text
 from .reproduction import LABELS
 from .reproduction_runs import RECORDS, RowRecord, find_records
-from ..theory.experiment_table import agreement
+from ..theory.experiment_table import minority_and_overall, verdict_text
 from pde_nb.theory.pictures import (
     fig_data,
     fig_demo_synthetic,
@@ -308,25 +308,22 @@ def quoted_row(name: str, paper: dict, key: str) -> Row:
 # %% ../../nbs/11_reproduction/11_reproduction_tables.ipynb #0bccb07a
 def synthetic_table_of(record: dict) -> Table:
     "`tab:synthetic`, ours beside the paper's, in percent."
-    head = ("", "ours: minority", "overall", "gap", "paper: minority", "gap", "as one more seed of ours")
+    head = ("", "ours: minority", "overall", "paper: minority", "overall", "as one more seed of ours")
     n_test = record["settings"]["n_test"]
     n_minority = (1 - record["settings"]["alpha"]) * n_test
     lines = []
     for name, paper in PAPER["tab:synthetic"].items():
         mine = [row for row in record["rows"] if row["method"] == name]
-        cells = ["not run", DASH, DASH]
+        figures = minority_and_overall(paper)
+        cells = ["not run", DASH]
         if mine:
-            keys = ("pooled_minority", "average", "gap")
-            cells = [spread_text(summary([row[key] for row in mine])) for key in keys]
-        verdicts = agreement(mine, paper, n_minority, n_test) if len(mine) > 1 else {}
-        differs = "; ".join(f"{KEYS[key]}: {word}" for key, word in verdicts.items() if word != "agrees")
-        verdict = (differs or "agrees") if verdicts else DASH
-        theirs = [printed(paper, key, 2) for key in ("pooled_minority", "gap")]
+            cells = [spread_text(summary([row[key] for row in mine])) for key in figures]
+        theirs = [percent(figure, 2, "") for figure in figures.values()]
+        verdict = verdict_text(mine, paper, n_minority, n_test) if len(mine) > 1 else DASH
         lines.append((name, *cells, *theirs, verdict))
-    return filled_columns(Table(head, tuple(lines), "lrrrrrl"))
+    return filled_columns(Table(head, tuple(lines), "lrrrrl"))
 
 
-KEYS = {"pooled_minority": "minority", "gap": "gap"}
 STRENGTHS = {1: "weak core feature", 2: "strong core feature"}  # of the cases
 
 
