@@ -165,12 +165,13 @@ def synthetic_lines(preset, args, records: list[dict], seconds: float) -> list[s
         f"{title}, preset {preset.name!r}{changes}, {args.seeds} seeds",
         synthetic_table(records, paper, n_minority, preset.n_test).text(),
         "Ours: mean ± standard deviation over seeds, below it the 95 % interval of the mean.",
-        "Minority: the two conflicting groups pooled, on a balanced test draw; gap: overall − minority.",
+        "Minority: the two conflicting groups pooled, on a balanced test draw.",
     ]
     if paper:
         lines.append(
-            "The paper's worst-group figure is the pooled minority of one seed; "
-            "it agrees if it lies where one more of our seeds would (95 %)."
+            "The paper's worst-group figure is the pooled minority of one seed, overall that plus its gap. "
+            "A figure agrees if it lies where one more of our seeds would (95 %); "
+            "where that covers more than half of 0 to 100 %, it cannot tell."
         )
     lines += [note for note in (warmup_note(records), selection_note(records)) if note]
     return [*lines, f"{seconds:.1f} s on {_processes(args.jobs)}."]

@@ -142,8 +142,9 @@ def theory_parser() -> CommandParser:
     parser = CommandParser(
         "theory",
         usage="[options]",
-        description="Every statement of the paper's theory, checked as printed and as restated: its kind, "
-        "verdict and measured margin; then, in full, what is not simply confirmed.",
+        description="Every statement of the paper's theory, checked as printed and as restated by numerics "
+        "and computer algebra, which is not a proof: its kind, verdict and measured margin; then, in full, "
+        "what is not simply confirmed.",
         examples=("", "--claims lemma:grad 'eq:momentum update'"),
         notes=("All claims take one to two minutes on two cores.",),
     )
