@@ -33,6 +33,7 @@ from pathlib import Path
 import project
 import release
 import security
+import weight
 
 ROOT = Path(__file__).resolve().parent.parent
 TIMES = ROOT / ".check_times.json"
@@ -400,7 +401,7 @@ def shown_text(text):
 
 
 def check_lint():
-    """The code has the form that ruff.toml and tools/form.py ask for; the modules have no undefined names."""
+    """The code has the form that ruff.toml asks for; the modules have no undefined names."""
     places = [name for name in (NBS, "tools", "benchmarks", "docs", "setup.py") if (ROOT / name).exists()]
     # F722: jaxtyping's shapes are no expressions; F811: `patch` gives several classes a method of one name.
     modules = (
@@ -425,7 +426,6 @@ def check_lint():
             "concise",
             *places,
         ): "run `ruff check --fix`, mend the rest",
-        ("tools/form.py",): "let one statement do one thing; tools/form.py says what that means",
     }
     lines = []
     for command, remedy in asked.items():
@@ -834,6 +834,7 @@ CHECKS = {
     "workflows": agreement(project.workflow_faults),
     "pythons": agreement(project.python_faults),
     "faults": check_faults,
+    "weight": agreement(weight.faults),
 }
 SLOW_CHECKS = ("site", "claims")  # which take as long as a notebook
 
