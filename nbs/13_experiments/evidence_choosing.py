@@ -6,14 +6,13 @@ from statistics import mean
 from evidence import FURTHER, INSTEAD, LINEAR, METHODS, SEEDS, TASKS, Task, warm_ups, whole_task
 from evidence_full_size import LONGER, read_full_size
 from evidence_labels import LABELS, USES_GROUPS, read_runs
+from evidence_sensitivity import grid_summaries, read_grids
 from evidence_text import joined, number_text
 
-from pde_nb.comparison.sensitivity import MethodGrid, grid_from_plain, grid_summaries
 from pde_nb.comparison.trials import over_seeds
 from pde_nb.core.statistics import Summary
 from pde_nb.core.style import COLOURS, SMALL, new_figure
 from pde_nb.core.tables import DASH, Table, fixed
-from pde_nb.records.seals import read_measurement
 
 CHOICE = tuple(name for name in METHODS if name not in ("pde_fixed", "pde_balanced"))
 NEAR = 2.0  # points below the best of a task that count as near it
@@ -180,12 +179,6 @@ def validation_sentence() -> str:
 
 
 # Sentences
-
-
-def read_grids() -> dict[str, dict[str, MethodGrid]]:
-    "Methods at 48 settings each, by task; see page 23."
-    tasks = read_measurement(LABELS.parent / "sensitivity.json")["tasks"]
-    return {task: {name: grid_from_plain(g) for name, g in of["grids"].items()} for task, of in tasks.items()}
 
 
 def tuning_sentence() -> str:

@@ -18,9 +18,9 @@ from evidence import (
     warm_ups,
     whole_task,
 )
-from evidence_choosing import read_grids
 from evidence_full_size import read_full_size
 from evidence_labels import difference, read_all
+from evidence_sensitivity import read_grids
 from evidence_text import joined, number_text
 
 from pde_nb.comparison.paired import paired, points_text

@@ -22,7 +22,6 @@ from pde_nb.comparison.comparison import (
     compare,
     learning_rates,
 )
-from ..comparison.grid import Grid, sensitivity, usual_grid
 from ..comparison.minutes import plan_minutes
 from ..comparison.paired import best_method
 from ..comparison.search import Range, Search, usual_ranges
@@ -38,7 +37,6 @@ from ..core.arguments import number, visible, whole_number
 from ..pages.markdown import markdown_page
 from ..presets.presets import DEFAULTS
 from ..report.comparison_page import comparison_page, of_methods, write_comparison
-from ..report.sensitivity_page import write_sensitivity
 from ..runs.logs import asked_logs
 from ..sources.data import Data
 from ..training.settings import Settings
@@ -101,8 +99,6 @@ def check_sharing(args: argparse.Namespace):
         if given is not None and getattr(args, other) is None and not (other == "storage" and args.sampler):
             raise ValueError(f"--{name} {given}: it does something with --{other} only; give that too.")
     for name in ("storage", "sampler"):
-        if args.sensitivity and getattr(args, name):
-            raise ValueError(f"--{name}: the runs of --sensitivity are made by one process; leave it out.")
         if args.together and getattr(args, name):
             raise ValueError(
                 f"--together: runs of --{name} are made one after the other; leave one of them out."
@@ -188,14 +184,11 @@ def run_comparison(args: argparse.Namespace) -> Exit:
     The status is 1 where a run failed, or the folder holds runs of another specification: they are listed,
     and not shown."""
     fill_numbers(args)
-    check_log(args)
+    asked_logs(args.log, args.out or ".")
     check_sharing(args)
     data = open_asked(args)
-    kind = "sensitivity" if args.sensitivity else "compare"
-    args.run_folder = Path(args.out or f"runs/{kind}-{data.name}")
+    args.run_folder = Path(args.out or f"runs/compare-{data.name}")
     print(data.describe(), "\n" + say_columns(data))
-    if args.sensitivity:
-        return run_grid(args, data)
     with failures_said("pde compare"):
         comparison = made_comparison(args, data)
     title, lead, blocks = comparison_page(comparison)
@@ -209,15 +202,10 @@ def run_comparison(args: argparse.Namespace) -> Exit:
 # %% ../../nbs/12_cli/08_compare.ipynb #cmpsens1
 def fill_numbers(args: argparse.Namespace):
     "Put the usual numbers in the place of those not given. Raises `ValueError` for one that is out of range."
-    if args.sensitivity and args.tries is not None:
-        raise ValueError(
-            f"--tries {args.tries}: with --sensitivity all settings of the grid are run; name them with "
-            "--tune, or leave --tries out."
-        )
     if args.sampler and args.tries is not None:
         raise ValueError(f"--tries {args.tries}: it is of the grid; with --sampler give --trials.")
     if args.seeds is None:
-        args.seeds = 1 if args.sensitivity else 5
+        args.seeds = 5
     if args.tries is None:
         args.tries = 2
     whole_number("seeds", args.seeds, 1)
@@ -229,18 +217,8 @@ def fill_numbers(args: argparse.Namespace):
     whole_number("tries", args.tries, 1)
 
 
-def check_log(args: argparse.Namespace):
-    "Raises `ValueError` for a log with --sensitivity, `ImportError` where the package of one is missing."
-    if args.sensitivity and args.log:
-        raise ValueError(
-            f"--log {' '.join(args.log)}: with --sensitivity the folder of each run goes when it is over, "
-            "and its curve with it; leave --log out."
-        )
-    asked_logs(args.log, args.out or ".")
-
-
 def asked_runs(args: argparse.Namespace) -> dict:
-    "What `compare` and `sensitivity` are told alike."
+    "What `compare` is told, alone or with other workers."
     return dict(
         methods=None if args.methods == ["all"] else args.methods,
         seeds=range(args.seeds),
@@ -264,22 +242,9 @@ def check_minutes(args: argparse.Namespace):
     number("minutes", args.minutes, 0, above=True)
     if args.budget is not None:
         raise ValueError(f"--minutes {args.minutes:g} and --budget {args.budget:g}: give one of them.")
-    for name in ("sensitivity", "storage", "sampler"):
+    for name in ("storage", "sampler"):
         if getattr(args, name):
             raise ValueError(
                 f"--minutes {args.minutes:g}: with --{name} give --budget; how long all runs take is not "
                 "known."
             )
-
-# %% ../../nbs/12_cli/08_compare.ipynb #cmpsens2
-def run_grid(args: argparse.Namespace, data: Data) -> Exit:
-    "Run the grid, print the table and write the page; the exit status, 1 where a method could not run."
-    fixed = asked_settings(args)
-    grid = usual_grid(data.inputs.kind, fixed)
-    if args.tune is not None:
-        grid = Grid(tuned_settings(args, fixed))
-    found = sensitivity(data, args.run_folder, grid=grid, together=args.together, **asked_runs(args))
-    files = write_sensitivity(found)
-    print(f"\n{visible(str(found), keep=chr(10))}")
-    print("\nwritten: " + visible(", ".join(map(str, files))))
-    return Exit.JUDGED_BAD if found.refused else Exit.DONE

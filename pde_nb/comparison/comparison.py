@@ -591,7 +591,7 @@ def chosen_methods(methods) -> dict[str, str | Method]:
 
 
 NO_FILE = r'[<>:"/\\|?*]|^$|^\.|[. ]$|\.json$'  # found in what cannot name a file and the folder beside it
-TAKEN = {"first", "comparison", "sensitivity", *REFERENCES}  # what else there is in its folder
+TAKEN = {"first", "comparison", "minutes", *REFERENCES}  # what else there is in its folder
 
 
 def check_name(name):

@@ -292,7 +292,7 @@ def comparison_options(section: Section):
     add(
         "--methods", nargs="+", type=method_word, choices=names, default=["all"], metavar="NAME", help=methods
     )
-    seeds = "runs of each method, ≥ 1; intervals need 2; default 5, for --sensitivity 1"
+    seeds = "runs of each method, ≥ 1; intervals need 2; default 5"
     add("--seeds", type=int, metavar="N", help=seeds)
     passes = "how often a run shows the training set, > 0; default 10"
     add("--budget", type=float, metavar="PASSES", help=passes)
@@ -301,11 +301,6 @@ def comparison_options(section: Section):
     add("--tries", type=int, metavar="N", help=tries)
     tune = "settings to try, all combinations: lr=1e-3,1e-2 weight_decay=0,1e-3"
     add("--tune", nargs="+", metavar="NAME=V,V", help=tune)
-    grid = (
-        "run all settings instead: 4 learning rates × 4 weight decays, or those of --tune, with a "
-        "quarter, half and all of the budget; shows how much a method depends on them"
-    )
-    add("--sensitivity", action="store_true", help=grid)
     schedule = "of methods that have one: auto (default; validation decides), or fixed"
     add("--schedule", choices=("auto", "fixed"), default="auto", help=schedule)
     add("--out", metavar="DIR", help="folder of the comparison; default runs/compare-DATA")

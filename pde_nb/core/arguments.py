@@ -16,7 +16,9 @@ from numbers import Real
 
 # %% ../../nbs/01_core/01_arguments.ipynb #mv000007
 # What was taken out, as it is asked for → what takes its place
-GONE: dict[str, str] = {}
+GONE: dict[str, str] = {
+    "sensitivity": "compare with several settings by --tune",
+}
 
 
 def did_you_mean(name: str, known) -> str:
