@@ -39,7 +39,6 @@ ROOMS = {
     "08_training": ("Training", "A run and the loop: its state, validation, selection, checkpoints, draws."),
     "08_presets": ("Presets", "The settings of the paper for its data sets, each with its source."),
     "08_runs": ("Runs", "From a specification to a finished folder: logs, records, the one call."),
-    "08_speed": ("Faster training", "What is measured to be faster, and many small runs at once."),
     "08_deployment": ("In use", "Estimator, other data, export, model card."),
     "09_analysis": ("Analysis", "Diagnosis before training; mistakes, attention and predictions after it."),
     "09_comparison": ("Comparison", "Methods side by side: paired seeds, grids of settings, many workers."),

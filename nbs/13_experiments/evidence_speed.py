@@ -7,7 +7,6 @@ from evidence import markdown
 from evidence_text import joined
 from IPython.display import Markdown
 
-from pde_nb.benchmarks.levers import levers_table, ratio_text
 from pde_nb.benchmarks.whole_runs import duration, whole_run_report
 from pde_nb.core.tables import Table, percent
 from pde_nb.records.seals import read_measurement
@@ -190,9 +189,21 @@ def wall_time_table(r: dict) -> Table:
     return Table(("method", "worst group on the test set, %", "five seeds in"), tuple(rows))
 
 
+def ratio_text(ratio: dict) -> str:
+    "A ratio with its ends."
+    return f"{ratio['middle']:.2f}× ({ratio['low']:.2f}–{ratio['high']:.2f})"
+
+
 def machine_levers(r: dict) -> Table:
-    "What each lever is worth on one machine, and whether it gives the same figures."
-    return levers_table(r)
+    "How many times faster each lever is on one machine, beside the plain run, and whether it gives the same."
+    rows = []
+    for row in r["pilot"]["rows"]:
+        name = row["name"] + (" (wall)" if row["wall"] else "")
+        cells = ratio_text(row["training"]), ratio_text(row["looking"]), f"{row['first']:.1f} s"
+        rows.append((name, *cells, f"{max(row['apart']):.0e}", "yes" if row["same"] else "no"))
+    head = ("lever", "training", "evaluation", "first step", "apart", "same figures")
+    caption = f"{r['data']}: {r['model']}, {r['kind']}, batches of {r['pilot']['batch']}, on {r['device']}"
+    return Table(head, tuple(rows), caption=caption)
 
 
 def memory_table(r: dict) -> Table:

@@ -37,9 +37,7 @@ STEPS = (
 )
 CPU = "--device cpu --workers 2"
 FAKE = (
-    Part("comparison, fake features", "compare --data fake:waterbirds --share 0.2"),
     Part("first stages, fake features", "stages --data fake:waterbirds --share 0.2"),
-    Part("draws, fake features", "draws --data fake:waterbirds --share 0.2"),
     Part("pictures, fake", f"train --data fake:waterbirds --share 0.02 --size 32 --model small_cnn {CPU}"),
     Part("texts, fake", f"train --data fake:civilcomments --share 0.0005 --sample 16 --batch-size 8 {CPU}"),
 )
@@ -66,7 +64,6 @@ def real_parts(root: Path) -> dict[str, tuple[Part, ...]]:
         return shlex.quote(str(root / name))
 
     features = f"--data {at('waterbirds_features.npz')} --label y --attribute place"
-    adult = f"--data {at('adult.csv')} --label income --attribute sex"
     digits = f"--data {at('coloured_mnist.npz')} --label y --attribute colour --model small_cnn"
     digits += " --epochs 40 --device cpu"
     texts = f"texts --data {at('sick.csv')} --label contradiction --attribute negation"
@@ -74,15 +71,7 @@ def real_parts(root: Path) -> dict[str, tuple[Part, ...]]:
     birds = f"train --data waterbirds --root {at('waterbirds128')} --model mobilenet_v2 --size 128"
     birds += f" --weights {at('mobilenet_v2.safetensors')} {CPU}"
     return {
-        "waterbirds_features.npz": (
-            Part("comparison, Waterbirds features", f"compare {features}"),
-            Part("first stages, Waterbirds features", f"stages {features}"),
-            Part("draws, Waterbirds features", f"draws {features}"),
-        ),
-        "adult.csv": (
-            Part("comparison, Adult", f"compare {adult}"),
-            Part("draws, Adult", f"draws {adult}"),
-        ),
+        "waterbirds_features.npz": (Part("first stages, Waterbirds features", f"stages {features}"),),
         "coloured_mnist.npz": (
             Part("coloured MNIST", f"train {digits} --workers 2"),
             Part("coloured MNIST, late choice", f"train {digits} --workers 2 --evaluate least"),
@@ -134,7 +123,7 @@ def prediction_figures(result: dict) -> list[Figure]:
 
 
 def comparison_figures(result: dict) -> list[Figure]:
-    "Runs together beside runs one by one, in time of the processor."
+    "Of older records: runs together beside runs one by one, in time of the processor."
     slow, fast = (row["processor"] for row in result["rows"])
     return [Figure(f"{result['runs']} runs together, {result['equal']} equal", slow / fast)]
 
@@ -180,7 +169,7 @@ def selection_figures(result: dict) -> list[Figure]:
 
 
 def draw_figures(result: dict) -> list[Figure]:
-    "The draws of one run at once, beside in turn."
+    "Of older records: the draws of one run at once, beside in turn."
     figures = []
     for row in result["rows"]:
         same = "equal" if row["equal"] else "NOT equal"

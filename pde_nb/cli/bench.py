@@ -35,9 +35,7 @@ def run_bench(args: argparse.Namespace) -> Exit | None:
         train=measure_training,
         texts=measure_texts,
         selection=measure_selection,
-        compare=measure_comparison,
         stages=measure_stages,
-        draws=measure_draws,
     )
     result, text = measures.get(args.what, measure_steps)(args)
     print(text)
@@ -47,33 +45,28 @@ def run_bench(args: argparse.Namespace) -> Exit | None:
 # %% ../../nbs/12_cli/11_bench.ipynb #benchopt
 SHARED = {"what", "json", "debug"}
 OF_COMPARISON = {"data", "label", "attribute", "share", "model"}
-OF_RUNS = {"epochs", "sample", "workers", "bf16", "channels_last", "graph", "compile", "evaluate"}
 TAKEN = dict(  # others: --repeats
-    compare=OF_COMPARISON,
     stages=OF_COMPARISON | {"epochs"},
-    draws=OF_COMPARISON | {"epochs"},
     all={"root"},
 )
 LEFT_OUT = dict(  # of all options
     train={"repeats"},
-    texts={"repeats", "levers"},
-    selection={"repeats", "levers", "sample", "workers", "evaluate"},
+    texts={"repeats"},
+    selection={"repeats", "sample", "workers", "evaluate"},
 )
 
 
 def check_options(args: argparse.Namespace):
     "Raises `ValueError` for options that mean nothing for the benchmark."
     usual = vars(bench_parser().parse_args([args.what]))
-    levers = args.what == "train" and args.levers
     for name, value in vars(args).items():
         if args.what in LEFT_OUT:
-            unused = name in LEFT_OUT[args.what] | (OF_RUNS if levers else set())
+            unused = name in LEFT_OUT[args.what]
         else:
             unused = name not in TAKEN.get(args.what, {"repeats"}) | SHARED
         if unused and value != usual[name]:
             option = "--" + name.replace("_", "-")
-            what = "train --levers" if levers else args.what
-            raise ValueError(f"{option} means nothing for pde bench {what}; leave it out.")
+            raise ValueError(f"{option} means nothing for pde bench {args.what}; leave it out.")
 
 # %% ../../nbs/12_cli/11_bench.ipynb #bench0al
 def check_at_least(args: argparse.Namespace, name: str, least: int):
@@ -122,25 +115,13 @@ def measure_training(args: argparse.Namespace) -> tuple[dict, str]:
     data = bench_data(args)
     model = bench_model(args, data)
     options |= dict(weights=args.weights, inputs=bench_inputs(args, data))
-    spec = benchmark_spec(data, model, "erm" if args.levers else None, **options)
-    if args.levers:
-        return measure_levers(args, spec, data)
+    spec = benchmark_spec(data, model, None, **options)
     with tempfile.TemporaryDirectory() as folder:
         files = data
         if is_fake(args) and data.inputs.kind == "pixels":
             files = as_files(data, args.sample, folder)
         result = bench_training(spec, data, files, args.epochs, args.sample, args.workers)
     return result, whole_run_report(result)
-
-# %% ../../nbs/12_cli/11_bench.ipynb #bnlever1
-def measure_levers(args: argparse.Namespace, spec, data: Data) -> tuple[dict, str]:
-    "The result of `pde bench train --levers`, and its table."
-    from pde_nb.benchmarks.levers import bench_levers, levers_report
-    from pde_nb.benchmarks.whole_runs import fresh_run
-
-    run = fresh_run(spec, data)
-    result = bench_levers(run, args.model or spec.model)
-    return result, levers_report(result)
 
 # %% ../../nbs/12_cli/11_bench.ipynb #bentext3
 def measure_texts(args: argparse.Namespace) -> tuple[dict, str]:
@@ -180,8 +161,6 @@ def speed_settings(args: argparse.Namespace) -> dict:
     from pde_nb.inputs.batches import check_device
 
     device = check_device(args.device or ("cuda" if torch.cuda.is_available() else "cpu"))
-    if args.levers:  # each of the others is measured beside none
-        return dict(device=str(device), **({"batch_size": args.batch_size} if args.batch_size else {}))
     gpu = device.type == "cuda"
     settings = dict(
         device=str(device),
@@ -198,41 +177,11 @@ def speed_settings(args: argparse.Namespace) -> dict:
 # %% ../../nbs/12_cli/11_bench.ipynb #bncompar
 def bench_features(args: argparse.Namespace) -> Data:
     "The data of a benchmark of many runs, which invents features and no pictures."
-    from pde_nb.benchmarks.comparison import fake_features
+    from pde_nb.benchmarks.stages import fake_features
 
     if is_fake(args):
         return fake_features(args.data.removeprefix("fake:"), args.share)
     return open_data(args.data, args.root, args.label, args.attribute)
-
-
-def measure_comparison(args: argparse.Namespace) -> tuple[dict, str]:
-    "The result of `pde bench compare`, and its table."
-    from pde_nb.benchmarks.comparison import bench_comparison, comparison_table
-
-    data = rows_of_numbers(args)
-    result = bench_comparison(data, args.model or "linear")
-    return result, comparison_table(result)
-
-
-def rows_of_numbers(args: argparse.Namespace) -> Data:
-    "The data of a benchmark for features and tables. Raises `ValueError` for others."
-    data = bench_features(args)
-    kind = data.inputs.kind
-    if kind not in ("features", "table"):
-        raise ValueError(
-            f"--data {args.data}: these are {kind}, and bench {args.what} is for features and tables."
-        )
-    return data
-
-# %% ../../nbs/12_cli/11_bench.ipynb #bndraws1
-def measure_draws(args: argparse.Namespace) -> tuple[dict, str]:
-    "The result of `pde bench draws`, and its table."
-    from pde_nb.benchmarks.draws import MODELS, bench_draws, draws_table
-
-    data = rows_of_numbers(args)
-    passes = 10.0 if args.epochs is None else args.epochs
-    result = bench_draws(data, (args.model,) if args.model else MODELS, passes=passes)
-    return result, draws_table(result)
 
 # %% ../../nbs/12_cli/11_bench.ipynb #bnstage1
 def measure_stages(args: argparse.Namespace) -> tuple[dict, str]:

@@ -98,11 +98,6 @@ def check_sharing(args: argparse.Namespace):
         given = getattr(args, name)
         if given is not None and getattr(args, other) is None and not (other == "storage" and args.sampler):
             raise ValueError(f"--{name} {given}: it does something with --{other} only; give that too.")
-    for name in ("storage", "sampler"):
-        if args.together and getattr(args, name):
-            raise ValueError(
-                f"--together: runs of --{name} are made one after the other; leave one of them out."
-            )
 
 
 def hide_password(storage: str):
@@ -152,8 +147,7 @@ def made_comparison(args: argparse.Namespace, data: Data) -> Comparison:
         tried = tried_settings(args, kind)
         if args.minutes is not None:
             args.budget = planned_passes(args, data, tried)
-        how = dict(on_epoch=args.log, together=args.together)
-        return compare(data, args.run_folder, tried=tried, **how, **asked_runs(args))
+        return compare(data, args.run_folder, tried=tried, on_epoch=args.log, **asked_runs(args))
     search = asked_search(args, kind)
     return compare_shared(
         data,

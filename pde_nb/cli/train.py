@@ -36,7 +36,6 @@ from ..runs.seeds import fit_seeds, seeds_table
 from ..runs.spec import RunSpec, decide
 from ..runs.stop_now import check_endable, end_run, stop_training
 from ..sources.data import Data
-from ..speed.fast import Faster, faster
 from ..training.folder import ENDED_EARLY, REMEDY, TIME_UP, can_go_on, unfinished
 from ..training.run import Run
 from ..training.settings import Settings
@@ -89,13 +88,6 @@ def grouped_data(args: argparse.Namespace, data: Data, out=None) -> Data:
     return with_groups(data, args.groups, **how)
 
 # %% ../../nbs/12_cli/03_train.ipynb #3809a007
-def fast_spec(args: argparse.Namespace, spec: RunSpec, data: Data, out: Path, say) -> Faster:
-    "The run with what is fast on this machine, as `--fast` asks."
-    last = out if args.seeds is None else out / "seed0"
-    begun = None if args.restart else last
-    return faster(spec, data, args.fast, asked_settings(args), begun, say, args.minutes)
-
-
 def check_method_has(args: argparse.Namespace):
     "Raises `ValueError` for a setting of another method."
     own = {*find_method(args.method).setting_names(), *(f.name for f in fields(Settings))}
@@ -169,10 +161,6 @@ def _train(args):
     keep |= dict(opened=opened_with(args, data), first=args.first, minutes=args.minutes)
     keep |= dict(on_epoch=args.log)
     train_asked = train_one if args.seeds is None else train_seeds
-    if args.fast is not None:
-        quicker = fast_spec(args, spec, data, out, say)
-        say(quicker.said)
-        spec, args.note = quicker.spec, quicker.note
     with failures_said("pde train"):
         figures = train_asked(args, spec, data, keep, say)
     if args.json and is_main():
@@ -191,8 +179,6 @@ def train_one(args, spec: RunSpec, data: Data, keep: dict, say) -> dict:
 
     def began(run, config):
         say(plan_text(run, config))
-        if args.fast is not None:
-            args.note(run)
 
     fit = fit_spec(spec, data, began=began, **keep)
     if fit.run is None:

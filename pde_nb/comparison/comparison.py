@@ -405,56 +405,6 @@ def other_runs(folder: Path, name: str, spec: RunSpec, tried: set[str]) -> dict[
         found[first + (f" and {len(more)} more" if more else "")] = why
     return found
 
-# %% ../../nbs/09_comparison/11_comparison.ipynb #cptog001
-from pde_nb.speed.ahead import fit_ahead
-
-
-@dataclass(frozen=True)
-class Together:
-    "Runs of several contenders that are trained together before each is asked for."
-
-    contenders: dict[str, Contender]
-    data: Data
-    folder: Path
-    common: dict
-    say: object
-    on_epoch: object = None  # told of each epoch
-
-    def train(self, asked: list[tuple[str, dict, int]]):  # names, settings and seeds
-        "Train the runs that are asked for, those that can be stacked in one go."
-        specs, folders = [], []
-        for name, settings, seed in asked:
-            how = dict(settings=settings, seed=seed, **self.common)
-            specs.append(contender_spec(self.contenders[name], self.data, **how))
-            folders.append(run_folder(self.folder, name, settings, seed))
-        told = in_one_place(self.on_epoch, self.folder)
-        alone = fit_ahead(specs, folders, self.data, self.folder / "first", on_epoch=told)
-        for why in sorted(set(alone.values())):
-            n = list(alone.values()).count(why)
-            self.say(f"{n} of {len(specs)} runs are trained alone: {why}")
-
-    def choose(self, name: str, seed: int) -> dict | None:
-        "The settings that validation prefers of those tried on a seed; None where a run failed."
-        contender = self.contenders[name]
-        what = name, contender, self.data
-        where = self.folder, self.common, self.on_epoch, Sharing(self.contenders)
-        try:
-            tried = [(s, trial_run(*what, s, seed, *where)) for s in contender.tried]
-        except ValueError:  # `contend` says it
-            return None
-        return contender.tried[preferred(tuple(attempt(*one) for one in tried))]
-
-    def train_all(self, seeds):
-        "Train what is tried on the first seed, then the other seeds with what validation prefers."
-        first, *others = seeds
-        self.train([(name, s, first) for name, one in self.contenders.items() for s in one.tried])
-        if not others:
-            return
-        in_turn = plain_first(self.contenders, self.contenders)
-        chosen = {name: self.choose(name, first) for name, _ in in_turn}
-        left = [name for name in self.contenders if chosen[name] is not None]
-        self.train([(name, chosen[name], seed) for seed in others for name in left])
-
 # %% ../../nbs/09_comparison/11_comparison.ipynb #nometh01
 def no_method(refused: dict[str, str]) -> str:
     "The message where no method could run, with the reason of each."
@@ -523,7 +473,6 @@ def compare(
     schedule="auto",  # of methods that have one: 'auto', or 'fixed'
     groups: str = "auto",  # where they are from, see `with_groups`: the same ones for all methods
     on_epoch=None,  # told of each epoch of each run, see `robust_fit`; `row.folder` says of which
-    together: bool = False,  # train the runs that can be stacked at once, see `fit_ahead`
     sharing: Sharing | None = None,  # of first stages; None: with one another, and with plain runs
     **common,  # for `decide`: model, weights, inputs, device, train_by, and settings
 ) -> Comparison:
@@ -543,8 +492,6 @@ def compare(
     with hold(folder), comparing(folder):
         keep_groups(folder, data)
         beside = contenders_of(asked, methods)
-        if together:
-            Together(beside, data, folder, common, say, on_epoch).train_all(seeds)
         in_turn, told = plain_first(methods, beside), (say, on_epoch)
         errors = run_methods(asked, in_turn, seeds, folder, *told, sharing or Sharing(beside))
         errors |= run_references(asked, references, seeds, folder, say)

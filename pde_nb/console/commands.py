@@ -97,8 +97,6 @@ def run_options(section: Section):
     add("--resume", rare=True, action="store_true", help=resume)
     end = "end the run in OUT, interrupted or going on, with its best model so far"
     add("--stop-now", action="store_true", help=end)
-    fast = "take what was measured to be faster on this machine and gives the same figures; again: anew"
-    add("--fast", rare=True, choices=("auto", "again"), metavar="WORD", help=fast)
     every = "at most so often a checkpoint is written; default 30"
     add("--checkpoint-every", rare=True, type=float, default=30.0, metavar="SECONDS", help=every)
     log_option(section)
@@ -308,11 +306,6 @@ def comparison_options(section: Section):
     storage = "workers share it: journal:FILE, sqlite:///FILE, postgresql://USER@HOST/DB"
     add("--storage", metavar="WHERE", help=storage)
     sharing_options(section)
-    together = (
-        "make the steps of all runs at once: of a linear model, equal up to rounding, or of a perceptron, "
-        "equal; --log has the epochs of a run once it is over"
-    )
-    add("--together", rare=True, action="store_true", help=together)
 
 # %% ../../nbs/11_console/05_commands.ipynb #c8bf4fc0
 def diagnose_parser() -> CommandParser:

@@ -185,9 +185,7 @@ BENCHMARKS = {
     "train": "a PDE run, whole, beside the usual loop, of which a sample is timed",
     "texts": "the same for texts, evaluated in several ways",
     "selection": "the run of train validated in full, pruned, and at last",
-    "compare": "a comparison on features whose runs are trained one by one, and together",
     "stages": "a comparison whose first stages are trained by each run, and once",
-    "draws": "a run of PDE whose draws are trained in turn, and at once",
     "all": "each of these, beside its floor and what FILE of --json held before",
 }
 
@@ -201,9 +199,8 @@ def bench_parser() -> CommandParser:
         examples=("synthetic", "train --data fake:waterbirds --share 0.01 --size 32"),
         notes=(
             "--repeats belongs to synthetic, expansion and predict; all below to train, texts and, but for "
-            "--sample and --workers, selection. compare, stages and draws take --data (compare, draws: "
-            "features or a table), --label, --attribute, --share, --model (stages, draws also --epochs, the "
-            "budget of a run; default 10); all takes --root, a folder of real data.",
+            "--sample and --workers, selection. stages takes --data, --label, --attribute, --share, --model "
+            "and --epochs, the budget of a run (default 10); all takes --root, a folder of real data.",
         ),
     )
     what = parser.section("what")
@@ -241,7 +238,7 @@ def bench_data_options(section: Section):
 
 
 def bench_run_options(section: Section):
-    "The options that say what is trained, how the usual loop is timed, and what makes our run faster."
+    "The options that say what is trained, how the usual loop is timed."
     add = section.add
     model = "default by the data; for fake:civilcomments one of the size of DistilBERT"
     add("--model", metavar="NAME", help=model)
@@ -254,8 +251,6 @@ def bench_run_options(section: Section):
     add("--sample", type=int, default=256, metavar="N", help=sample)
     workers = "processes of a loader of the usual loop, ≥ 0; default 4"
     add("--workers", type=int, default=4, metavar="N", help=workers)
-    levers = "what makes a step faster here, one by one, in place of a whole run"
-    add("--levers", action="store_true", help=levers)
     switch = argparse.BooleanOptionalAction
     add("--bf16", rare=True, action=switch, help="bfloat16; default on a GPU")
     add("--channels-last", rare=True, action=switch, help="channels last in memory; default yes")

@@ -18,6 +18,9 @@ from numbers import Real
 # What was taken out, as it is asked for → what takes its place
 GONE: dict[str, str] = {
     "sensitivity": "compare with several settings by --tune",
+    "fast": "give the settings themselves, such as --bf16 true",
+    "together": "runs are made one after the other",
+    "levers": "benchmarks/cpu.py and gpu.py measure them",
 }
 
 

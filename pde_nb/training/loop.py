@@ -28,10 +28,7 @@ def steps_of(run: Run, keep, show):
     while not run.finished:
         for net in run.networks:
             net.train()
-        done = run.trained_ahead is not None and run.trained_ahead(run)
-        if done:
-            show(0)
-        left = [] if done else run.steps()
+        left = run.steps()
         for i, rows in enumerate(left):
             run.train_step(rows, len(left) - i)
             show(len(left) - i - 1)

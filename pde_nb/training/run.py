@@ -310,7 +310,6 @@ def check_finite(self: Run):
         )
 
 # %% ../../nbs/08_training/05_run.ipynb #6c0da685
-Run.trained_ahead = None  # a function: whether it has trained the epoch that the run is about to begin
 Run.epoch_over = None  # a function: called with the run after each epoch, before the next one begins
 
 
