@@ -1,4 +1,4 @@
-"""A small world whose smallest training group is a biased part of it; tools/shift.py and the page use it."""
+"""A small world whose smallest training group is a biased part of it."""
 
 import numpy as np
 
