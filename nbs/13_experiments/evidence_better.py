@@ -1,6 +1,7 @@
 """Tables, sentences and the picture of the page on changes of PDE; see evidence.py.
 
-The records are those of tools/better.py of revision 82d7c948, one for each contender, task and part of the protocol.
+The records are those of tools/better.py of revision 82d7c948, one for each contender, task and part of
+the protocol.
 """
 
 from dataclasses import dataclass, replace
