@@ -18,7 +18,6 @@ import os
 import subprocess
 import sys
 import tempfile
-from configparser import ConfigParser
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -70,13 +69,9 @@ def run(code, *args, folder):
     return done.stdout
 
 
-def command(name, *args, folder):
-    """Run a console command as settings.ini names it."""
-    parser = ConfigParser(delimiters=["="])
-    parser.read(ROOT / "settings.ini", encoding="utf-8")
-    scripts = (line.split("=") for line in parser["DEFAULT"]["console_scripts"].split())
-    module, function = dict(scripts)[name].split(":")
-    return run(f"from {module} import {function}; {function}()", *args, folder=folder)
+def command(word, *args, folder):
+    """Run a command of `pde`."""
+    return run("from pde_nb.cli.entry import pde; pde()", word, *args, folder=folder)
 
 
 # ---- what is read of a run ---------------------------------------------------------------------
@@ -99,8 +94,8 @@ def of_run(folder):
 
 
 def trained(folder, name, *args):
-    """Train with `pde_train` into the folder `name`, and digest it."""
-    command("pde_train", *args, "--out", str(folder / name), folder=folder)
+    """Train with `pde train` into the folder `name`, and digest it."""
+    command("train", *args, "--out", str(folder / name), folder=folder)
     return of_run(folder / name)
 
 
@@ -214,7 +209,7 @@ def texts(name, *settings):
 
 
 def synthetic(folder):
-    command("pde_synthetic", *"--seeds 2 --no-figures --jobs 2 --out synthetic".split(), folder=folder)
+    command("synthetic", *"--seeds 2 --no-figures --jobs 2 --out synthetic".split(), folder=folder)
     rows = json.loads((folder / "synthetic" / "record.json").read_text(encoding="utf-8"))["rows"]
     return {
         "counts": digest(
@@ -224,7 +219,7 @@ def synthetic(folder):
 
 
 def theory(folder):
-    command("pde_theory", "--json", "theory.json", "--jobs", "2", folder=folder)
+    command("theory", "--json", "theory.json", "--jobs", "2", folder=folder)
     claims = json.loads((folder / "theory.json").read_text(encoding="utf-8"))["claims"]
     kept = [{key: value for key, value in claim.items() if key != "seconds"} for claim in claims]
     return {

@@ -62,24 +62,21 @@ def version_faults():
 
 
 def commands():
-    """The console commands of settings.ini, without `pde_`; not `pde`, which is all of them."""
-    names = [line.partition("=")[0].strip() for line in settings()["console_scripts"].split()]
-    return [name.removeprefix("pde_") for name in names if name != "pde"]
+    """The commands of `pde`."""
+    from pde_nb.console.program import WORDS
+
+    return list(WORDS)
 
 
 def command_faults():
-    """Commands that tools/run.py does not know, or knows and settings.ini does not have."""
+    """Commands that tools/run.py does not know, or knows and pde does not have."""
     import run
 
     known, offered = set(run.EXTRAS) - {"test"}, set(commands())
     lines = [f"tools/run.py does not know the command {name}" for name in sorted(offered - known)]
-    lines += [
-        f"tools/run.py knows {name}, which settings.ini does not have" for name in sorted(known - offered)
-    ]
+    lines += [f"tools/run.py knows {name}, which pde does not have" for name in sorted(known - offered)]
     shown = set(re.findall(r"tools/run\.py (\w+)", run.__doc__))
     lines += [f"tools/run.py --help does not show {name}" for name in sorted(set(run.EXTRAS) - shown)]
-    missing = {f"pde_{name}" for name in offered} - set(run.programs())
-    lines += [f"tools/run.py does not look for the program {name}" for name in sorted(missing)]
     return lines
 
 

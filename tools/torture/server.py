@@ -16,8 +16,8 @@ import sys
 import tempfile
 import time
 import traceback
-from configparser import ConfigParser
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,19 +47,11 @@ class StillClock:
     perf_counter = time = monotonic
 
 
-def programs() -> dict[str, str]:
-    """The console commands: name → module:function, as settings.ini has them."""
-    parser = ConfigParser(delimiters=["="])
-    parser.read(ROOT / "settings.ini", encoding="utf-8")
-    lines = parser["DEFAULT"]["console_scripts"].split("\n")
-    pairs = (line.split("=") for line in lines if "=" in line)
-    return {name.strip(): place.strip() for name, place in pairs}
-
-
 def function_of(program: str):
-    """The function behind a console command."""
-    module, _, name = programs()[program].partition(":")
-    return getattr(importlib.import_module(module), name)
+    """What runs a command: `pde_train` is the command `train` of `pde`."""
+    from pde_nb.cli.entry import begin
+
+    return partial(begin, program)
 
 
 def prepare(warm: list[tuple[str, list[str]]]):
@@ -74,8 +66,10 @@ def prepare(warm: list[tuple[str, list[str]]]):
 
     torch.set_num_threads(1)
     tqdm.tqdm.monitor_interval = 0  # else it starts a thread, which a fork does not take along
-    for place in programs().values():
-        importlib.import_module(place.partition(":")[0])
+    from pde_nb.console.program import MODULES
+
+    for module in MODULES.values():
+        importlib.import_module(f"pde_nb.{module}")
     home = os.getcwd()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
