@@ -22,7 +22,7 @@ ROOMS = {
     "02_algorithm": ("Algorithm", "Groups, metrics, the expansion, its sampler and its pacing."),
     "03_theory": ("The paper's theory", "The data model, the network, the experiments, an explorer."),
     "03_phase": ("Phase diagram", "Which feature is learned first, for every strength and share."),
-    "04_proofs": ("Proofs", "The paper's claims, derived and checked by code."),
+    "04_proofs": ("Proofs", "The paper's claims, derived, and checked by numerics and computer algebra."),
     "05_columns": ("Columns", "What a column of a table is, and which of its cells do not fit."),
     "05_sources": ("Data", "Tables, pictures, texts and arrays as one type, in memory or on the disk."),
     "05_published": ("Published data sets", "Waterbirds, CelebA, CivilComments: fetched, checked and read."),

@@ -89,7 +89,8 @@ def fig_synthetic_table(run: str = "released-sigma078"):
 
 def change_text(method: str, other: str, key: str) -> str:
     "How much a method is ahead of another in each setting, in points."
-    return joined([signed_text(summary(values(run, method, key) - values(run, other, key))) for run in RUNS])
+    changes = [summary(values(run, method, key) - values(run, other, key)) for run in RUNS]
+    return joined([signed_text(change, 2) if change.sd else "0" for change in changes])
 
 
 def lowered(run: str) -> int:

@@ -80,11 +80,10 @@ LEVERS = {  # fields of `Settings`, and whether the step does not wait for the d
     "plain": ({}, False),
     "channels last": (dict(channels_last=True), False),
     "bfloat16": (dict(channels_last=True, bf16=True), False),
-    "strided gradients": (dict(channels_last=True, bf16=True, strided=True), False),
     "not waiting, fused": (dict(channels_last=True, bf16=True), True),
     "captured": (dict(channels_last=True, bf16=True, graph=True), True),
 }
-ON_CPU = "plain", "channels last", "bfloat16", "strided gradients"
+ON_CPU = "plain", "channels last", "bfloat16"
 
 
 def lever_rates(

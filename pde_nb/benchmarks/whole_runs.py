@@ -119,7 +119,7 @@ from ..runs.spec import RunSpec
 from ..sources.data import Data
 
 # %% ../../nbs/11_benchmarks/05_whole_runs.ipynb #9b9263ab
-SPEED = ("bf16", "channels_last", "strided", "compile", "graph", "evaluate")  # settings that change no result
+SPEED = ("bf16", "channels_last", "compile", "graph", "evaluate")  # settings that change no result
 
 
 def benchmark_spec(

@@ -163,8 +163,8 @@ def method_word(text: str) -> str:
 
 # %% ../../nbs/11_console/04_options.ipynb #e3a05162
 OFTEN = ("epochs", "lr", "batch_size")
-SELDOM = ("eps", "eps_on", "no_decay", "lr_decay", "ties", "evaluate", "eval_batch", "eval_as")
-SELDOM += ("eval_threads", "select", "channels_last", "strided", "compile", "graph")
+SELDOM = ("eps", "eps_on", "no_decay", "lr_decay", "ties", "evaluate", "eval_batch")
+SELDOM += ("select", "channels_last", "compile", "graph")
 EVERY_VIEW = (USUAL, SETTINGS, ALL)
 
 

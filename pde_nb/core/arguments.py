@@ -20,6 +20,9 @@ GONE: dict[str, str] = {
     "sensitivity": "compare with several settings by --tune",
     "fast": "give the settings themselves, such as --bf16 true",
     "together": "runs are made one after the other",
+    "strided": "the usual gradients are taken",
+    "eval_as": "texts are evaluated as usual",
+    "eval_threads": "an evaluation has the threads of torch (OMP_NUM_THREADS)",
     "levers": "benchmarks/cpu.py and gpu.py measure them",
 }
 

@@ -122,7 +122,6 @@ def check_run(run):
 
 # %% ../../nbs/08_training/05_run.ipynb #06376448
 from ..networks.device import FullBatch, Watch, has_bf16
-from ..networks.strided import StridedGradients, has_strided
 from .settings import make_optimiser
 
 # %% ../../nbs/08_training/05_run.ipynb #f31638f3
@@ -173,20 +172,6 @@ def set_pace(self: Run, later: bool):
             f"bf16=True: {torch.cuda.get_device_name(self.device)} has no bfloat16 arithmetic, "
             "so this run computes in float32"
         )
-    if settings.strided and (why := self.no_strided()):
-        self.notes.append(f"strided=True changes nothing: {why}")
-    self.packed = self.pack_evaluation() if settings.eval_as == "packed" else None
-    self.place_evaluation()
-
-# %% ../../nbs/08_training/05_run.ipynb #run0way2
-@patch
-def no_strided(self: Run) -> str:
-    "Why no gradient would have another kernel; '' where some have."
-    if self.device.type != "cpu" or not self.bf16:
-        return "it is for bfloat16 on a CPU"
-    if not any(has_strided(net) for net in self.networks):
-        return "the network has no depthwise convolution with a stride"
-    return ""
 
 # %% ../../nbs/08_training/05_run.ipynb #37a3832b
 from contextlib import nullcontext
@@ -248,12 +233,6 @@ def autocast(self: Run):
         return nullcontext()
     return torch.autocast(self.device.type, torch.bfloat16, cache_enabled=not self.settings.graph)
 
-
-@patch
-def gradients(self: Run):
-    "The kernels of gradients that the run asks for."
-    return StridedGradients() if self.settings.strided else nullcontext()
-
 # %% ../../nbs/08_training/05_run.ipynb #edecc720
 @patch
 def train_step(self: Run, rows: np.ndarray, left: int):
@@ -286,7 +265,7 @@ def batch(self: Run, rows: np.ndarray) -> Batch:
     key = self.seed, self.epoch, self.step
     rng = epoch_rng(self.seed, self.epoch, 1, self.step)
     passes = self.forward, *self.beside
-    with self.autocast(), self.gradients():
+    with self.autocast():
         how = rows, rng, key, self.data.n_classes
         x, (scores, *beside) = self.ranks.forward(passes, self.source.batch, *how)
     return Batch(x, self.y[at], self.groups[at], self.examples[at], scores, tuple(beside))

@@ -38,16 +38,10 @@ class Settings:
     # 'full': count every group after every epoch, for curves; 'least': ask late which epoch is the best
     evaluate: str = "pruned"
     eval_batch: int = 64  # predictions at a time; small batches stop an evaluation sooner
-    # how texts are evaluated: as 'usual', or 'packed', in one line without padding (not in a bf16 run)
-    eval_as: str = "usual"
-    # threads of an evaluation, where cores are idle (OMP_NUM_THREADS=1 on a CPU), ≥ 1; same figures
-    eval_threads: int = 1
     # stop after so many epochs of a stage without a better worst group; not in PDE's warm-up
     patience: int | None = None
     bf16: bool = False  # autocast to bfloat16
     channels_last: bool = False  # pictures with the channels last in memory, faster on some GPUs
-    # other gradients of strided depthwise convolutions, faster in bfloat16 on a CPU
-    strided: bool = False
     compile: bool = False  # torch.compile, for full batches
     # capture the work of a full batch once and replay it; for pictures and numbers on a GPU
     graph: bool = False
@@ -57,14 +51,12 @@ class Settings:
             _check_word(name, getattr(self, name), allowed)
         for name, value in _checked_numbers(self).items():
             object.__setattr__(self, name, value)
-        for name in ("bf16", "channels_last", "strided", "compile", "graph"):
+        for name in ("bf16", "channels_last", "compile", "graph"):
             value = getattr(self, name)
             if not isinstance(value, bool):
                 raise ValueError(f"{name}={value!r}; give true or false.")
         if self.compile and self.graph:
             raise ValueError("compile=True and graph=True are two ways to do the same; give one of them.")
-        if self.compile and self.strided:
-            raise ValueError("compile=True brings kernels of its own; leave strided out, or compile.")
 
 # %% ../../nbs/08_training/03_settings.ipynb #f883a3da
 WORDS = {
@@ -75,7 +67,6 @@ WORDS = {
     "ties": ("group_mean", "first"),
     "select": ("worst_group", "soft_worst_group", "auto"),
     "evaluate": ("pruned", "full", "least"),
-    "eval_as": ("usual", "packed"),
 }
 
 
@@ -90,7 +81,7 @@ def _checked_numbers(settings):
     checked = {name: number(name, getattr(settings, name), 0, above=True) for name in ("lr", "eps")}
     for name in ("weight_decay", "momentum"):
         checked[name] = number(name, getattr(settings, name), 0)
-    for name in ("batch_size", "eval_batch", "eval_threads"):
+    for name in ("batch_size", "eval_batch"):
         checked[name] = whole_number(name, getattr(settings, name), 1)
     if settings.patience is not None:
         checked["patience"] = whole_number("patience", settings.patience, 1)
@@ -102,13 +93,8 @@ def _checked_numbers(settings):
 
 # %% ../../nbs/08_training/03_settings.ipynb #set0plain
 def plain_settings(settings: Settings) -> dict:
-    "The settings by name; without those of how to compute where that is the usual way, or changes nothing."
-    plain = asdict(settings)
-    plain.pop("eval_threads")
-    for name, usual in dict(eval_as="usual", strided=False).items():
-        if plain[name] == usual:
-            plain.pop(name)
-    return plain
+    "The settings by name."
+    return asdict(settings)
 
 # %% ../../nbs/08_training/03_settings.ipynb #set00002
 import torch

@@ -11,8 +11,6 @@ from dataclasses import replace
 import numpy as np
 from fastcore.basics import patch
 
-from ..prediction.checked import PackedEvaluation
-from .idle import BatchesAhead, idle_threads, said_in_threads
 from .outputs import predict, probabilities
 from .selection import Evaluation, evaluate, soft_worst_group
 
@@ -35,43 +33,9 @@ class Validation:
 
 # %% ../../nbs/08_training/04_validation.ipynb #6a0fd445
 @patch
-def pack_evaluation(self: Validation) -> PackedEvaluation | None:
-    "The evaluation of texts without padding; None where it cannot be had, which the notes say."
-    try:
-        if self.bf16:
-            raise ValueError("in bfloat16 another order of sums may change a class")
-        return PackedEvaluation(self.model, self.source, self.val_rows, self.settings.eval_batch)
-    except ValueError as e:
-        self.notes.append(f"eval_as='packed' cannot be had: {e}; the run is evaluated as usual")
-        return None
-
-
-@patch
 def classes(self: Validation, rows: np.ndarray) -> np.ndarray:
-    "Predicted classes of rows of the data set, evaluated as the settings ask for."
-    if self.packed is not None:
-        return self.packed.classes(rows)
-    return self.said(predict, rows)
-
-
-@patch
-def said(self: Validation, ask, rows: np.ndarray) -> np.ndarray:
-    "What the model says of rows, by `predict` or `probabilities`; on idle cores, where these are asked for."
-    size = self.settings.eval_batch
-
-    def say(net, rows):
-        return ask(net, self.source, rows, size, self.autocast)
-
-    return said_in_threads(self.model, say, rows, size, self.eval_threads)
-
-
-@patch
-def place_evaluation(self: Validation):
-    "Find how many threads evaluate; the notes say it where there are not several, and they are asked for."
-    asked, packed = self.settings.eval_threads, self.packed is not None
-    self.eval_threads, why = idle_threads(asked, self.model, self.source, self.ranks.n == 1, packed)
-    if why:
-        self.notes.append(f"eval_threads={asked} would not help: {why}; the run is evaluated as usual")
+    "Predicted classes of rows of the data set."
+    return predict(self.model, self.source, rows, self.settings.eval_batch, self.autocast)
 
 # %% ../../nbs/08_training/04_validation.ipynb #c6fdea5c
 @patch
@@ -110,14 +74,8 @@ def asked(self: Validation, at: np.ndarray) -> np.ndarray:
 
 @patch
 def look_ahead(self: Validation, predicted, order: np.ndarray, size: int):
-    "What an evaluation asks instead of `predicted`: other processes look ahead, or idle cores."
-    if self.eval_threads < 2:
-        return self.ranks.ahead(predicted, order, size)
-
-    def say(net, at):
-        return predict(net, self.source, self.val_rows[at], size, self.autocast)
-
-    return BatchesAhead(self.model, say, order, size, self.eval_threads)
+    "What an evaluation asks instead of `predicted`: other processes look ahead."
+    return self.ranks.ahead(predicted, order, size)
 
 # %% ../../nbs/08_training/04_validation.ipynb #77c7dbd4
 @patch
@@ -126,9 +84,7 @@ def validate_softly(self: Validation) -> Evaluation:
     labels = self.data.y[self.val_rows]
 
     def chances_of(rows):
-        if self.packed is not None:
-            return self.packed.probabilities(rows)
-        return self.said(probabilities, rows)
+        return probabilities(self.model, self.source, rows, self.settings.eval_batch, self.autocast)
 
     chances = self.ranks.spread(chances_of, self.val_rows, self.settings.eval_batch)
     found = evaluate(chances.argmax(1).__getitem__, labels, self.val_groups)
