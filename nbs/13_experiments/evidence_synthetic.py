@@ -225,12 +225,10 @@ def agreement_sentence() -> str:
 
 def overall_sentence() -> str:
     "How far PDE's overall accuracy is from the paper's, where its minority agrees."
-    printed = PRINTED["PDE"]
+    printed, parts = PRINTED["PDE"], []
     paper = printed["pooled_minority"] + printed["gap"]
-    parts = []
     for run, title in RUNS.items():
-        found = agreement(rows_of(run, "PDE"), printed, N_MINORITY, N_TEST)
-        if found["pooled_minority"] == "agrees":
+        if agreement(rows_of(run, "PDE"), printed, N_MINORITY, N_TEST)["pooled_minority"] == "agrees":
             ahead = 100 * (values(run, "PDE", "average").mean() - paper)
             parts.append(f"{ahead:+.1f} points ({title})")
     return f"Where PDE's minority agrees, its overall accuracy is {joined(parts)} beside the paper's."
