@@ -99,16 +99,6 @@ def averages_draws(self: PDE, epoch: int) -> bool:
     return self.pacing.averages(epoch)
 
 
-@patch
-def draws_to_come(self: PDE, epoch: int) -> dict[int, range]:
-    return self.pacing.draws_to_come(epoch)
-
-
-@patch
-def order_in(self: PDE, draw: int, began: int, epoch: int) -> Int[np.ndarray, " shown"]:
-    return self.pacing.order_in(draw, began, epoch)
-
-
 @patch(as_prop=True)
 def n_draws(self: PDE) -> int:
     return self.draws

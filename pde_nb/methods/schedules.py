@@ -65,15 +65,6 @@ class Pacing:
         "The epoch in which each of several draws began, in the first `epochs` epochs; None: in all so far."
         return []
 
-    def draws_to_come(self, epoch: int) -> dict[int, range]:
-        """The epochs that are left of the running draw, and those of each draw after it, if it is made;
-        nothing where validation may end one of them before."""
-        return {}
-
-    def order_in(self, draw: int, began: int, epoch: int) -> Int[np.ndarray, " shown"]:
-        "What an epoch of a draw to come, which begins in some epoch, is going to show."
-        return self.order(epoch)
-
     def resets(self, epoch: int) -> bool:
         "Whether the momentum is forgotten before an epoch."
         return False
@@ -298,16 +289,6 @@ def draws_began(self: FixedPacing, epochs: int | None = None) -> list[int]:
     began = [draw_begins(d, self.plan.schedule.warmup_epochs) for d in range(self.draws)]
     return [e for e in began if e < self.warmup_end and (epochs is None or e < epochs)]
 
-# %% ../../nbs/07_methods/05_schedules.ipynb #drw00042
-@patch
-def draws_to_come(self: FixedPacing, epoch: int) -> dict[int, range]:
-    "The epochs that are left of the running draw, and those of each draw after it, if it is made."
-    now, n = self.draw(epoch), self.plan.schedule.warmup_epochs
-    if now is None or self.averages(epoch):
-        return {}
-    begins = {draw: draw_begins(draw, n) for draw in range(now, self.draws)}
-    return {draw: range(max(began, epoch), began + n) for draw, began in begins.items()}
-
 # %% ../../nbs/07_methods/05_schedules.ipynb #drw00016
 @patch
 def after_epoch(self: FixedPacing, epoch: int, best: bool) -> bool:
@@ -397,19 +378,12 @@ def order(self: AutoPacing, epoch: int) -> Int[np.ndarray, " shown"]:
     stage = self.at(epoch)
     if stage.averages:
         return np.zeros(0, np.int64)
-    return self.order_among(self.active(epoch), stage.began, epoch)
-
-
-@patch
-def order_among(
-    self: AutoPacing, active: Int[np.ndarray, " size"], began: int, epoch: int
-) -> Int[np.ndarray, " shown"]:
-    "What a round shows of an active set, in a stage that began in some round."
 
     def shuffle(p: int) -> np.random.Generator:
-        return epoch_rng(self.plan.seed, began, 2, p)
+        return epoch_rng(self.plan.seed, stage.began, 2, p)
 
-    return passing(active, (epoch - began) * self.round_size, self.round_size, shuffle)
+    start = (epoch - stage.began) * self.round_size
+    return passing(self.active(epoch), start, self.round_size, shuffle)
 
 
 @patch
@@ -453,25 +427,6 @@ def n_averages(self: AutoPacing) -> int:
 def draws_began(self: AutoPacing, epochs: int | None = None) -> list[int]:
     begun = [s.began for s in self.stages if s.draw is not None and not s.averages]
     return [e for e in begun if epochs is None or e < epochs]
-
-# %% ../../nbs/07_methods/05_schedules.ipynb #drw00045
-@patch
-def draws_to_come(self: AutoPacing, epoch: int) -> dict[int, range]:
-    "The rounds that are left of the running draw, and those of each draw after it, where that is certain."
-    now, n = self.at(epoch), self.share
-    if now.draw is None or now.averages or n is None or self.fits is not None:
-        return {}
-    if n > 1 + self.pace.rounds:  # the first round is always the best so far
-        return {}
-    began = {now.draw: now.began}
-    for draw in range(now.draw + 1, self.draws):
-        began[draw] = began[draw - 1] + n + (draw > 1)  # all draws but the first are followed by an average
-    return {draw: range(max(first, epoch), first + n) for draw, first in began.items()}
-
-
-@patch
-def order_in(self: AutoPacing, draw: int, began: int, epoch: int) -> Int[np.ndarray, " shown"]:
-    return self.order_among(self.sets[draw], began, epoch)
 
 # %% ../../nbs/07_methods/05_schedules.ipynb #de23ffdd
 @patch

@@ -172,7 +172,7 @@ class LateChoice:
     def looks(self) -> bool:
         "Whether validation is looked at as little as the answer needs."
         plain = self.rule == "worst_group" and self.method.keeps == "best" and not self.averages
-        alone = self.ranks.n == 1 and self.ahead is None
+        alone = self.ranks.n == 1
         in_order = getattr(self.source, "in_order", False)
         return self.settings.evaluate == "least" and plain and alone and not in_order
 

@@ -16,10 +16,7 @@ from .selection import Evaluation, evaluate, soft_worst_group
 
 # %% ../../nbs/08_training/04_validation.ipynb #a93a8456
 class Validation:
-    """The part of a run that evaluates its model. `ahead` is a function: the classes of all validation rows
-    at once, where there is a faster way."""
-
-    ahead = None
+    "The part of a run that evaluates its model."
 
     def improves(self, found: Evaluation) -> bool:
         "Whether an epoch is the best so far, of its draw where there are several, by the rule of this run."
@@ -50,18 +47,12 @@ def validate(self: Validation) -> Evaluation:
     whole = whole or self.averages
     in_order = getattr(self.source, "in_order", False)
     best = None if whole or in_order else self.best
-    known = self.ahead() if self.ahead else None
-
-    def predicted(at):
-        return self.asked(at) if known is None else known[at]
-
-    in_files = getattr(self.source, "in_files", False)
-    if known is None and best is None and in_files:  # all are asked for: in their order
+    predicted = self.asked
+    if best is None and getattr(self.source, "in_files", False):  # all are asked for: in their order
         predicted = self.classes(self.val_rows).__getitem__
     labels = self.data.y[self.val_rows]
     order = self.right, settings.eval_batch
-    ahead = self.look_ahead if known is None else None
-    found = evaluate(predicted, labels, self.val_groups, best, *order, settings.ties, ahead)
+    found = evaluate(predicted, labels, self.val_groups, best, *order, settings.ties, self.ranks.ahead)
     self.right = found.right
     return found
 
@@ -70,12 +61,6 @@ def validate(self: Validation) -> Evaluation:
 def asked(self: Validation, at: np.ndarray) -> np.ndarray:
     "Predicted classes of some validation examples."
     return self.classes(self.val_rows[at])
-
-
-@patch
-def look_ahead(self: Validation, predicted, order: np.ndarray, size: int):
-    "What an evaluation asks instead of `predicted`: other processes look ahead."
-    return self.ranks.ahead(predicted, order, size)
 
 # %% ../../nbs/08_training/04_validation.ipynb #77c7dbd4
 @patch
