@@ -89,7 +89,6 @@ def runs_sentence(found: Found) -> str:
     if missing:
         text += f" Not run: {joined(missing)}."
     if min(by_number) < SEEDS or missing:
-        text += f" {number_text(SEEDS).capitalize()} seeds of each are planned; `tools/full_size.py` goes on."
         text += " With one seed or two, differences of a few points say nothing."
     return text
 

@@ -58,8 +58,6 @@ class Stage:
     home: int = 0  # number of the stage in which the best state so far was found
     failed: int = 0  # stages in a row without a gain, up to this one
     done: bool = False  # whether training is over
-    draw: int | None = None  # number of the balanced set that it warms up on, where there are several draws
-    averages: bool = False  # whether its only round averages the networks of the draws, and shows nothing
 
 
 def advance(
@@ -78,8 +76,7 @@ def advance(
     took = 0 if stage.best is None else stage.best - stage.began + 1
     idle = round_ - stage.began + 1 - took
     warming_up = stage.began == 0
-    of_warmup = warming_up or stage.draw is not None  # the later draws are warm-ups, too
-    rounds = pace.rounds if of_warmup else pace.later_rounds or pace.rounds
+    rounds = pace.rounds if warming_up else pace.later_rounds or pace.rounds
     waiting = idle < max(rounds, whole, pace.waits * took) or (warming_up and not ready)
     cut = warming_up and most is not None and round_ + 1 >= most and stage.best is not None
     if waiting and not cut:

@@ -25,7 +25,6 @@ from pathlib import Path
 from urllib.error import URLError
 
 from ..console.parser import Exit, in_option_words
-from ..console.screen import command_line
 from ..core.arguments import visible
 from ..core.files import json_text, surroundings, writable_folder, write_whole
 from ..core.launch import check_one_process, is_main
@@ -337,8 +336,7 @@ def what_is_left(args: argparse.Namespace, folder) -> str:
     if next(folder.rglob("checkpoint.safetensors"), None):
         end = ""
         if (folder / "checkpoint.safetensors").exists():
-            line = command_line("train", "--out", folder, "--stop-now")
-            end = f"\nOr end it with the best model so far: {line}"
+            end = " With --minutes 0.01 it ends there, with the best model so far."
         return f"the same command{without} goes on from the last checkpoint.{end}"
     if next(folder.rglob("record.json"), None):
         return f"the same command{without} goes on; what is finished is not repeated."

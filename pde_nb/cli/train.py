@@ -15,18 +15,16 @@ from pathlib import Path
 
 from tqdm.auto import tqdm
 
-from .opening import OPENED, open_asked, open_data, opened_with, say_columns
+from .opening import open_asked, opened_with, say_columns
 from .shell import SCREEN, guarded, write_json_to
 from ..console.options import asked_inputs, asked_settings, asked_weights
 from ..console.program import parser_of
 from ..console.screen import command_line, say_next, show
 from ..core.arguments import number, visible, whole_number
-from ..core.launch import check_one_process, is_main
+from ..core.launch import is_main
 from ..labelling.scarce import validation_note
 from ..methods.pde import FIXED, SCHEDULE_FIELDS
 from ..methods.registry import METHODS, find_method, method_names
-from ..records.run_format import CONFIG
-from ..records.schema import read_checked
 from ..runs.fit import Fit, fit_spec
 from ..runs.grouped import network_of, with_groups
 from ..runs.hooks import HookFailed
@@ -34,9 +32,8 @@ from ..runs.logs import asked_logs
 from ..runs.record import RunRecord, record_parts
 from ..runs.seeds import fit_seeds, seeds_table
 from ..runs.spec import RunSpec, decide
-from ..runs.stop_now import check_endable, end_run, stop_training
 from ..sources.data import Data
-from ..training.folder import ENDED_EARLY, REMEDY, TIME_UP, can_go_on, unfinished
+from ..training.folder import ENDED_EARLY, TIME_UP, can_go_on, unfinished
 from ..training.run import Run
 from ..training.settings import Settings
 
@@ -139,9 +136,6 @@ def _train(args):
         if is_main():
             show(*parts, stream=screen)
 
-    if args.stop_now:
-        check_one_process("--stop-now")
-        return stop_asked(args, say)
     asked_logs(args.log, args.out or ".")  # what is missing is said before the work
     number("checkpoint_every", args.checkpoint_every, 0)
     if args.minutes is not None:
@@ -235,33 +229,6 @@ def train_seeds(args, spec: RunSpec, data: Data, keep: dict, say) -> dict:
     folders = [keep["out"] / f"seed{seed}" for seed in seeds]
     say_next(command_line("report", *folders, "--html"), command_line("eval", folders[0]))
     return dict(seeds=[test_figures(fit) for fit in fits])
-
-# %% ../../nbs/12_cli/03_train.ipynb #trstop02
-def stop_asked(args, say):
-    "End the run in a folder with its best model so far, and report on it."
-    if args.out is None:
-        raise ValueError("--stop-now: name the folder of the run that is to end, as --out RUN.")
-    out = Path(args.out)
-    if not (stop_training(out, say) and (out / "record.json").exists()):
-        end_run(out, data_of(out, args), first=args.first, device=args.device)
-    record = RunRecord.read(out)
-    say(f"this run was {end_text(record, out)}")
-    say_record(record, out, say)
-    if args.json:
-        write_json_to(record.figures(record.splits[-1]).to_dict(), args.json)
-
-
-def data_of(out: Path, args) -> Data:
-    "The data of an interrupted run, where it was or where the options say that it is now."
-    check_endable(out)
-    opened = read_checked(out / "config.json", CONFIG, REMEDY).get("opened")
-    if not opened:
-        raise ValueError(
-            f"the run in {str(out)!r} was started from Python, and does not know where its data is; "
-            "use pde_nb.runs.stop_now.end_run(folder, data)."
-        )
-    moved = {name: getattr(args, name) for name in ("data", "root") if getattr(args, name)}
-    return open_data(**{name: value for name, value in (opened | moved).items() if name in OPENED})
 
 # %% ../../nbs/12_cli/03_train.ipynb #723ea173
 def pde_train(argv: list[str] | None = None):

@@ -173,7 +173,6 @@ def report_epoch(trial, run: Run):
 
 def after_epochs(run: Run, call: Callable[[Run], None]):
     "Call `call` after each epoch of a run; what it raises ends the run."
-    run.hurry()  # a trial is told of the best so far
     end_epoch = run.end_epoch
 
     def ended():

@@ -54,7 +54,6 @@ def train_parser(
     setting_options(parser, method)
     model_options(parser.section("network and device"))
     common_options(parser, hides=True)
-    parser.instead = "stop_now"  # the folder knows its data
     parser.view = SETTINGS if asked else USUAL
     other = next(name for name in ("jtt", "pde") if name != method)
     parser.more = [
@@ -95,8 +94,6 @@ def run_options(section: Section):
     add("--restart", action="store_true", help="throw away what the folder holds")
     resume = "insist that there is an unfinished run to go on with; one that was ended early goes on too"
     add("--resume", rare=True, action="store_true", help=resume)
-    end = "end the run in OUT, interrupted or going on, with its best model so far"
-    add("--stop-now", action="store_true", help=end)
     every = "at most so often a checkpoint is written; default 30"
     add("--checkpoint-every", rare=True, type=float, default=30.0, metavar="SECONDS", help=every)
     log_option(section)

@@ -164,7 +164,7 @@ def method_word(text: str) -> str:
 # %% ../../nbs/11_console/04_options.ipynb #e3a05162
 OFTEN = ("epochs", "lr", "batch_size")
 SELDOM = ("eps", "eps_on", "no_decay", "lr_decay", "ties", "evaluate", "eval_batch")
-SELDOM += ("select", "channels_last", "compile", "graph")
+SELDOM += ("select", "channels_last", "compile")
 EVERY_VIEW = (USUAL, SETTINGS, ALL)
 
 

@@ -61,7 +61,6 @@ class LineParser(argparse.ArgumentParser):
 
     alone = ""  # the option that a word which stands alone probably belongs to
     needed = {}  # what has to be given, by its name in the result: how it is typed
-    instead = ""  # name of an option that makes it unneeded
 
     def parse_known_args(self, args=None, namespace=None):
         "As `argparse` has it, but an option that there is not is complained about first."
@@ -78,7 +77,7 @@ class LineParser(argparse.ArgumentParser):
             way = f"; an option says what it is, as in {self.alone} {rest[0]}" if self.alone else ""
             self.error(f"{rest[0]!r} is one word too many{way}")
         for name, typed in self.needed.items():
-            if getattr(found, name) is None and not getattr(found, self.instead, False):
+            if getattr(found, name) is None:
                 self.error(f"{typed} is missing")
         return found
 

@@ -24,6 +24,10 @@ GONE: dict[str, str] = {
     "eval_as": "texts are evaluated as usual",
     "eval_threads": "an evaluation has the threads of torch (OMP_NUM_THREADS)",
     "levers": "benchmarks/cpu.py and gpu.py measure them",
+    "draws": "several balanced sets are no longer averaged",
+    "soup": "several balanced sets are no longer averaged",
+    "graph": "give compile",
+    "stop_now": "give --minutes 0.01 to the command of the run",
 }
 
 

@@ -295,7 +295,7 @@ def trainer_method(
 def is_plain(method: Method) -> bool:
     "Whether a method is nothing but an order of examples, a learning rate, and a loss of a batch."
     if isinstance(method, PDE):
-        return type(method) is PDE and method.n_draws == 1
+        return type(method) is PDE
     more = ("attach", "batch_loss", "first", "after_first", "after_epoch")
     return method.keeps == "best" and all(getattr(type(method), m) is getattr(Method, m) for m in more)
 

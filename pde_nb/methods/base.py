@@ -63,8 +63,6 @@ class Method:
     keeps = "best"  # the model of the 'best' epoch on validation, or of the 'last'
     exact = False  # whether it has to hear the worst-group accuracy itself; else an upper bound will do
     goes_back = False  # whether it may ask, after an epoch, to go on from the best one
-    n_draws = 1  # warm-ups at most from the same weights, whose networks are averaged
-    averages_helpful = True  # whether a network has to raise or keep the average on validation to be in it
 
     # what is kept
     learned = ()  # names of what training changes in it: the state for an exact resume
@@ -217,17 +215,6 @@ def lr_factor(self: Method, epoch: int) -> float:
 @patch
 def resets(self: Method, epoch: int) -> bool:
     "Whether the optimiser forgets its state before an epoch."
-    return False
-
-
-@patch
-def draw(self: Method, epoch: int) -> int | None:
-    "Which of several balanced sets an epoch warms up on; None where there are not several, and after them."
-
-
-@patch
-def averages_draws(self: Method, epoch: int) -> bool:
-    "Whether an epoch shows nothing, and averages the networks of the draws so far."
     return False
 
 

@@ -15,16 +15,6 @@ import numpy as np
 from fastcore.basics import patch
 from jaxtyping import Int
 
-from pde_nb.algorithm.draws import (
-    LAST_DRAWS,
-    check_draws_fit,
-    draw_begins,
-    draw_of_epoch,
-    draw_sets,
-    draws_length,
-    is_average,
-    next_draw,
-)
 from pde_nb.algorithm.expansion import (
     Plan,
     Schedule,
@@ -45,25 +35,10 @@ class Pacing:
 
     plan: Plan
     goes_back = False  # whether `after_epoch` may ask to go on from the best epoch
-    draws = 1  # balanced sets at most that a warm-up is made on, each for itself
-    sets = ()  # these sets, where there are several
-
-    def draw(self, epoch: int) -> int | None:
-        "Which of several balanced sets an epoch warms up on; None where there is one, and after them."
-        return None
-
-    def averages(self, epoch: int) -> bool:
-        "Whether an epoch shows nothing, and averages the networks of the draws so far."
-        return False
 
     def active(self, epoch: int) -> Int[np.ndarray, " size"]:
         "The examples that an epoch draws from."
-        draw = self.draw(epoch)
-        return self.plan.active(self.stage(epoch)) if draw is None else self.sets[draw]
-
-    def draws_began(self, epochs: int | None = None) -> list[int]:
-        "The epoch in which each of several draws began, in the first `epochs` epochs; None: in all so far."
-        return []
+        return self.plan.active(self.stage(epoch))
 
     def resets(self, epoch: int) -> bool:
         "Whether the momentum is forgotten before an epoch."
@@ -120,9 +95,8 @@ def _plain_sizes(groups: Groups) -> tuple[int | None, int, int]:
 def schedule_within(
     groups: Groups,  # of the training examples
     shown: float,  # examples that may be shown
-    draws: int = 1,  # warm-ups, which share the first half
 ) -> Schedule:
-    "A plain schedule within a budget. Raises `ValueError` when not even one epoch of each warm-up fits."
+    "A plain schedule within a budget. Raises `ValueError` when not even one epoch of the warm-up fits."
     cap, warm, step = _plain_sizes(groups)
     if shown < warm:
         needs = rounded_up(warm / len(groups))
@@ -130,11 +104,9 @@ def schedule_within(
             f"budget={shown / len(groups):.2g}: one epoch of PDE's warm-up needs {needs}; "
             "give at least that, or leave the method out."
         )
-    check_draws_fit(draws, shown / 2 / warm, shown / len(groups))
-    warm_epochs = max(1, int(shown / 2 // (draws * warm)))
-    epochs = draws * warm_epochs
+    warm_epochs = max(1, int(shown / 2 // warm))
     sizes = warm + step * np.arange(1, 1 + (len(groups) - warm) // step)
-    n = int((epochs * warm + np.cumsum(2 * sizes) <= shown).sum())
+    n = int((warm_epochs * warm + np.cumsum(2 * sizes) <= shown).sum())
     return Schedule(warm_epochs, step, 2, n_expansions=n, warmup_cap=cap, empty="skip")
 
 # %% ../../nbs/07_methods/05_schedules.ipynb #6cc3ed83
@@ -157,15 +129,6 @@ def changed_schedule(
     most = FEWER[1] if schedule == for_texts else 20
     return replace(new, n_expansions=min(most, left // new.expand_by))
 
-# %% ../../nbs/07_methods/05_schedules.ipynb #drw00011
-def draws_text(pacing: "Pacing", length: str) -> list[str]:
-    "What a pacing is going to do about its draws, in a line; nothing where there is one."
-    if pacing.draws == 1:
-        return []
-    each = f", {length}" if length else ""
-    last = f"; {LAST_DRAWS} in a row that do not raise the average are the last" if pacing.ends else ""
-    return [f"{pacing.draws} draws of the balanced set from the same weights{each}, averaged{last}"]
-
 # %% ../../nbs/07_methods/05_schedules.ipynb #24f1a544
 class FixedPacing(Pacing):
     "Stages that begin as a schedule says. Raises `ValueError` when it ends before `epochs`."
@@ -176,18 +139,13 @@ class FixedPacing(Pacing):
         epochs: int | None = None,  # stop earlier than the schedule does
         expansion_lr: float = 0.1,  # the learning rate is multiplied by this after the warm-up
         reset: str | None = None,  # forget momentum 'once', after the warm-up, or 'always'; None: keep it
-        draws: int = 1,  # warm-ups, each on a balanced set of its own
-        ends: bool = True,  # whether draws that bring nothing are the last
     ):
         self.plan = plan
         self.epochs = epochs
         self.expansion_lr = expansion_lr
         self.reset = reset
         self.warmup_end = None  # first epoch after the warm-up, where a run decides it
-        if draws > 1:
-            self.begin_draws(draws, ends)
         end = last_epoch(plan)
-        end = end and end + (draws - 1) * (plan.schedule.warmup_epochs or 0)
         if epochs and end and epochs > end:
             raise ValueError(
                 f"epochs={epochs}, and the schedule ends after {end}; "
@@ -201,8 +159,6 @@ class FixedPacing(Pacing):
         return self.expansion_lr if self.stage(epoch) else 1.0
 
     def order(self, epoch):
-        if self.averages(epoch):
-            return np.zeros(0, np.int64)
         return epoch_rng(self.plan.seed, epoch).permutation(self.active(epoch))
 
     def finished(self, epoch):
@@ -213,9 +169,8 @@ class FixedPacing(Pacing):
         "How many epochs it lasts; None while the end of the warm-up is open."
         end = last_epoch(self.plan, self.warmup_end)
         if self.epochs is None:
-            return self.end_of_draws(end)
-        most = self.epochs + self.n_averages
-        return most if end is None else min(most, self.end_of_draws(end))
+            return end
+        return self.epochs if end is None else min(self.epochs, end)
 
 # %% ../../nbs/07_methods/05_schedules.ipynb #af79b501
 @patch
@@ -242,76 +197,14 @@ def first_epochs(self: FixedPacing, epochs: int | None = None) -> list[int]:
 
 @patch
 def state(self: FixedPacing) -> dict:
-    "The end of the warm-up; with several draws, how many in a row have brought nothing."
-    of_draws = {"failed": self.failed} if self.draws > 1 else {}
-    return {"warmup_end": self.warmup_end, **of_draws}
+    "The end of the warm-up, where a run decides it."
+    return {"warmup_end": self.warmup_end}
 
 
 @patch
 def restore(self: FixedPacing, state: dict):
     "Take back what `state` returned."
     self.warmup_end = state["warmup_end"]
-    self.failed = state.get("failed", 0)
-
-# %% ../../nbs/07_methods/05_schedules.ipynb #drw00013
-@patch
-def begin_draws(self: FixedPacing, draws: int, ends: bool):
-    "Plan several draws. Raises `ValueError` where the warm-up has no length, or `epochs` is too few."
-    n = self.plan.schedule.warmup_epochs
-    if not n:
-        raise ValueError(f"draws={draws}: warmup_epochs={n} leaves no warm-up to draw for; give at least 1.")
-    if self.epochs is not None and self.epochs < n * draws:
-        raise ValueError(
-            f"draws={draws}: the warm-ups alone last {n * draws} epochs, and epochs={self.epochs}; "
-            "raise epochs, or lower draws or warmup_epochs."
-        )
-    self.draws = draws
-    self.ends = ends
-    self.failed = 0  # draws in a row that have not raised the average
-    self.sets = draw_sets(self.plan, draws)
-    self.warmup_end = draws_length(n, draws)  # at most
-
-
-@patch
-def draw(self: FixedPacing, epoch: int) -> int | None:
-    if self.draws == 1 or epoch >= self.warmup_end:
-        return None
-    return draw_of_epoch(epoch, self.plan.schedule.warmup_epochs)
-
-
-@patch
-def averages(self: FixedPacing, epoch: int) -> bool:
-    return self.draw(epoch) is not None and is_average(epoch, self.plan.schedule.warmup_epochs)
-
-
-@patch
-def draws_began(self: FixedPacing, epochs: int | None = None) -> list[int]:
-    began = [draw_begins(d, self.plan.schedule.warmup_epochs) for d in range(self.draws)]
-    return [e for e in began if e < self.warmup_end and (epochs is None or e < epochs)]
-
-# %% ../../nbs/07_methods/05_schedules.ipynb #drw00016
-@patch
-def after_epoch(self: FixedPacing, epoch: int, best: bool) -> bool:
-    "End the draws where they no longer raise the average; never asks to go back."
-    if self.averages(epoch):
-        self.failed = 0 if best else self.failed + 1
-        if self.ends and self.failed >= LAST_DRAWS:
-            self.warmup_end = epoch + 1
-    return False
-
-
-@patch(as_prop=True)
-def n_averages(self: FixedPacing) -> int:
-    "Epochs that show nothing."
-    return sum(self.averages(epoch) for epoch in range(self.warmup_end or 0))
-
-
-@patch
-def end_of_draws(self: FixedPacing, end: int) -> int:
-    "How many epochs it lasts with all draws, where a schedule that is cut short speaks of one warm-up."
-    if self.draws == 1 or self.plan.schedule.n_epochs is None:
-        return end
-    return end + self.warmup_end - self.plan.schedule.warmup_epochs
 
 # %% ../../nbs/07_methods/05_schedules.ipynb #537c103c
 @patch
@@ -324,7 +217,6 @@ def describe(self: FixedPacing, n_train: int) -> list[str]:
         f"schedule fixed: {numbers}",
         f"active set {len(self.plan.active(0)):,} examples in the warm-up, "
         f"{len(self.plan.active(last)):,} at the end, of {n_train:,}; {length}",
-        *draws_text(self, f"{self.plan.schedule.warmup_epochs} epochs each"),
     ]
 
 # %% ../../nbs/07_methods/05_schedules.ipynb #426e1c49
@@ -333,7 +225,6 @@ class AutoPacing(Pacing):
 
     goes_back = True
     fits = None  # rounds that training has time for; None: as many as it takes
-    share = None  # rounds that each of several draws has at most
 
     def __init__(
         self,
@@ -341,16 +232,12 @@ class AutoPacing(Pacing):
         pace: Pace,
         n_val: int = 0,  # examples of the validation set
         epochs: int | None = None,  # at most so many rounds; None: until growing no longer helps
-        draws: int = 1,  # warm-ups, each on a balanced set of its own
-        ends: bool = True,  # whether draws that bring nothing are the last
     ):
         self.plan = plan
         self.pace = pace
         self.epochs = epochs
         self.round_size = round_size(len(plan.active(0)), n_val)
         self.stages = [Stage()]
-        if draws > 1:
-            self.begin_draws(draws, ends)
 
     def at(self, epoch: int) -> Stage:
         "The stage to which a round belongs."
@@ -362,22 +249,14 @@ class AutoPacing(Pacing):
     def lr_factor(self, epoch):
         return self.at(epoch).lr_factor
 
-    def draw(self, epoch):
-        return self.at(epoch).draw
-
-    def averages(self, epoch):
-        return self.at(epoch).averages
-
     def finished(self, epoch):
-        return self.stages[-1].done or (self.epochs is not None and epoch >= self.epochs + self.n_averages)
+        return self.stages[-1].done or (self.epochs is not None and epoch >= self.epochs)
 
 # %% ../../nbs/07_methods/05_schedules.ipynb #e7f4fb45
 @patch
 def order(self: AutoPacing, epoch: int) -> Int[np.ndarray, " shown"]:
     "The examples of a round: `round_size` of them, from the next places of the shuffled active set."
     stage = self.at(epoch)
-    if stage.averages:
-        return np.zeros(0, np.int64)
 
     def shuffle(p: int) -> np.random.Generator:
         return epoch_rng(self.plan.seed, stage.began, 2, p)
@@ -393,40 +272,11 @@ def after_epoch(self: AutoPacing, epoch: int, best: bool) -> bool:
     one_pass = -(-len(self.plan.active(self.stage(epoch))) // self.round_size)
     pace, most = (self.pace, None) if self.fits is None else pace_within(self.pace, self.fits)
     after = advance(now, pace, epoch, best, self.plan.n_stages, one_pass, most=most)
-    if now.draw is not None:
-        of_draws = self.draws, self.share, self.ends
-        after = next_draw(now, after, pace, epoch, best, self.plan.n_stages, *of_draws)
     begins = after.began != now.began
     if not begins:
         self.stages.pop()
     self.stages.append(after)
     return begins
-
-# %% ../../nbs/07_methods/05_schedules.ipynb #drw00015
-@patch
-def begin_draws(self: AutoPacing, draws: int, ends: bool):
-    "Plan several draws. Raises `ValueError` where half of `epochs` is less than a round for each."
-    if self.epochs is not None:
-        check_draws_fit(draws, self.epochs / 2)
-        self.share = self.epochs // (2 * draws)
-    self.draws = draws
-    self.ends = ends
-    self.sets = draw_sets(self.plan, draws)
-    self.stages = [Stage(draw=0)]
-
-
-@patch(as_prop=True)
-def n_averages(self: AutoPacing) -> int:
-    "Rounds that show nothing: all that there can be while draws are made, then those that there were."
-    if self.stages[-1].draw is not None:
-        return self.draws - 1
-    return sum(s.averages for s in self.stages)
-
-
-@patch
-def draws_began(self: AutoPacing, epochs: int | None = None) -> list[int]:
-    begun = [s.began for s in self.stages if s.draw is not None and not s.averages]
-    return [e for e in begun if epochs is None or e < epochs]
 
 # %% ../../nbs/07_methods/05_schedules.ipynb #de23ffdd
 @patch
@@ -469,7 +319,6 @@ def describe(self: AutoPacing, n_train: int) -> list[str]:
         f"then × {pace.growth:g} at each expansion, {self.plan.n_stages - 1} at most; "
         f"a stage ends when validation has not improved in {pace.rounds} rounds{later} or more, "
         f"training after {pace.tries} {stages} without a gain{limit}",
-        *draws_text(self, f"{self.share} rounds each at most" if self.share else ""),
     ]
 
 # %% ../../nbs/07_methods/05_schedules.ipynb #2990603e

@@ -12,67 +12,32 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-# %% ../../nbs/06_networks/07_device.ipynb #8923517e
-class _Call(nn.Module):
-    "A model as a module of its own, so that capturing replaces this `forward` and not the model's."
-
-    def __init__(self, model):
-        super().__init__()
-        self.model = model
-
-    def forward(self, x):
-        return self.model(x)
-
-
-def capture(model: nn.Module, x: Tensor) -> Callable:
-    """The forward and backward pass of a model for inputs of the shape of `x`, captured once and replayed.
-
-    These are CUDA graphs; raises `ValueError` for a batch that is not on such a GPU.
-    """
-    if not x.is_cuda:
-        raise ValueError(
-            f"the batch is on {str(x.device)!r}, and only work on a GPU of the kind 'cuda' can be captured"
-        )
-    before = {name: b.clone() for name, b in model.named_buffers()}
-    try:
-        return torch.cuda.make_graphed_callables(_Call(model), (x,), allow_unused_input=True)
-    finally:
-        with torch.no_grad():
-            for name, b in model.named_buffers():
-                b.copy_(before[name])
-
 # %% ../../nbs/06_networks/07_device.ipynb #acc85d56
 class FullBatch:
-    """The forward pass of training: captured or compiled for batches of one size, plain for others.
+    """The forward pass of training, compiled for batches of one size and plain for others.
 
-    Plain also where capturing or compiling fails; `note` then hears why.
+    Plain also where compiling fails; `note` then hears why.
     """
 
     def __init__(
         self,
         model: nn.Module,
-        how: str = "plain",  # 'graph': captured, 'compile': by torch.compile
-        size: int = 0,  # examples in a full batch
+        size: int,  # examples in a full batch
         note: Callable = warnings.warn,  # hears why the plain way is taken
     ):
-        if how not in ("plain", "graph", "compile"):
-            raise ValueError(f"how={how!r}; use 'plain', 'graph' or 'compile'.")
-        self.model, self.how = model, how
-        self.size, self.note = size, note
-        self.fast = None
+        self.model, self.size, self.note = model, size, note
+        self.compiled = None
 
     def __call__(self, x):
-        if self.how == "plain" or not isinstance(x, Tensor) or len(x) != self.size:
+        if self.model is self.compiled or not isinstance(x, Tensor) or len(x) != self.size:
             return self.model(x)
-        if self.fast is not None:
-            return self.fast(x)
         try:
-            self.fast = capture(self.model, x) if self.how == "graph" else torch.compile(self.model)
-            return self.fast(x)
+            self.compiled = self.compiled or torch.compile(self.model)
+            return self.compiled(x)
         except Exception as e:  # compilers raise all kinds
             why = (str(e).strip() or type(e).__name__).splitlines()[0].rstrip(".")
-            self.note(f"{self.how}=True cannot be had, and the run goes on without: {why}.")
-            self.how, self.fast = "plain", None
+            self.note(f"compile=True cannot be had, and the run goes on without: {why}.")
+            self.compiled = self.model
             return self.model(x)
 
 # %% ../../nbs/06_networks/07_device.ipynb #218c1f6f

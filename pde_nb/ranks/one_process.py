@@ -26,9 +26,6 @@ class OneProcess:
     def largest(self, size: int) -> int:
         return -(-size // self.n)  # examples that a rank has of a batch, at most
 
-    def way(self, how: str, note) -> str:
-        return how  # in which a forward pass is made: see `FullBatch`
-
     def forward(self, networks, read, rows, rng, key: tuple, n_classes: int):
         "The inputs of a batch, and the scores of each network."
         x = read(rows, rng)

@@ -24,7 +24,6 @@ class Ranks(Linked):
 
     forward, backward = step.forward, step.backward
     join, leave = step.join, step.leave
-    way = step.way
     spread, ahead = evaluation.spread, evaluation.ahead
     agreed, heed = deciding.agreed, deciding.heed
 

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['DRAWING', 'forward', 'seed_step', 'check_scores', 'backward', 'add_gradients', 'laid_out_as', 'Elsewhere', 'join',
-           'way', 'leave']
+           'leave']
 
 # %% ../../nbs/06_ranks/05_step.ipynb #829fb485
 import random
@@ -126,14 +126,6 @@ def join(ranks: Linked, networks: list[nn.Module]) -> list[str]:
             "number of processes comes to"
         )
     return notes
-
-
-def way(ranks: Linked, how: str, note) -> str:
-    "In which a forward pass is made: a graph that is captured cannot wait for other processes."
-    if how != "graph":
-        return how
-    note("graph=True is for one process, and this run goes on without")
-    return "plain"
 
 
 def leave(ranks: Linked, networks: list[nn.Module]):

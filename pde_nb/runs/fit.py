@@ -133,8 +133,6 @@ def fit_spec(
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         run = ranks.in_turn(build, spec, data, bar and ranks.main, ranks)
-    if minutes is not None:
-        check_minutes(minutes, run.method)
     config = built_config(spec, run)
     asked = dict(kept=out is not None, minutes=minutes, restart=restart, resume=resume)
     ranks.check_alike(agreement, run, config, asked)
@@ -212,7 +210,6 @@ class Job:
     given: Data | None = None  # the data before `train_by`: its groups are kept
     minutes: float | None = None  # that training may take
     resume: bool = False  # whether a run that was ended early goes on
-    stop_now: bool = False  # end with the best so far, without a step
     keeps: bool = True  # whether a run that is ended early keeps its checkpoint
     on_epoch: object = None  # what is told of each epoch, see `logs_of`
 
@@ -236,7 +233,7 @@ def fit_in_folder(job: Job, folder: Path) -> Fit:
             logs.settle(fit.record)
             return fit
         first = train_first(job, folder) if job.stage else None
-        take_up(run, keeper, job.minutes, job.stop_now)
+        take_up(run, keeper, job.minutes)
         clock = timed(run, job.minutes, keeper, job.bar, first and first.seconds)
         train(run, logs.before(run, clock), job.bar)
         concluded = logs.finish(conclude_job(job, first))
@@ -246,7 +243,7 @@ def fit_in_folder(job: Job, folder: Path) -> Fit:
 # %% ../../nbs/08_runs/12_fit.ipynb #fitend02
 from dataclasses import replace
 
-from .budget import check_minutes, first_share, take_up, timed
+from .budget import first_share, take_up, timed
 from .hooks import Following
 from .logs import asked_logs, logs_of
 from ..training.folder import can_go_on, reopen
@@ -302,7 +299,7 @@ def is_done(job: Job, folder: Path) -> bool:
     "Whether a folder holds what its run came to, and nothing more is asked of it."
     if not ((folder / "record.json").exists() and (folder / "model.safetensors").exists()):
         return False
-    if job.stop_now or not can_go_on(folder):
+    if not can_go_on(folder):
         return True
     had = RunRecord.read(folder).minutes
     more = job.minutes is not None and had is not None and job.minutes > had

@@ -306,7 +306,6 @@ class Following:
         "Tell of the rows that there are; why the run is over, if it is."
         if not self.listeners:
             return run.stopped
-        run.hurry()  # a row says which epoch is the best so far
         self.of = Followed.of_run(run, self.config, self.folder)
         self.notebook = Notebook(self.folder)
         if self.notebook.read(SETTLED):

@@ -4,9 +4,8 @@
 
 # %% auto #0
 __all__ = ['FirstStageRecord', 'Cost', 'Entered', 'RunRecord', 'run_cost', 'first_stage_text', 'record_parts', 'judged_in',
-           'rung_text', 'two_kinds', 'shown_figures', 'split_heading', 'count_split', 'conclude', 'chosen_counts',
-           'kept_of', 'counts_to_plain', 'counts_from_plain', 'save_record', 'record_from_dict', 'first_stage_dict',
-           'read_ledger']
+           'rung_text', 'two_kinds', 'shown_figures', 'split_heading', 'count_split', 'conclude', 'kept_of',
+           'counts_to_plain', 'counts_from_plain', 'save_record', 'record_from_dict', 'first_stage_dict', 'read_ledger']
 
 # %% ../../nbs/08_runs/09_record.ipynb #b423711b
 import csv
@@ -16,7 +15,6 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 import numpy as np
-import torch
 from fastcore.basics import patch
 
 from ..algorithm.groups import Overlap, group_names
@@ -247,9 +245,8 @@ def conclude(
     first: FirstStageRecord | None = None,
 ) -> RunRecord:
     "Evaluate the selected model on validation in full and on the test set, once."
-    known = dict(val=chosen_counts(run))
     judged = [split for split in ("val", "test") if run.data.evaluation(split).counts.any()]
-    evaluated = {split: known.get(split) or count_split(run, split) for split in judged}
+    evaluated = {split: count_split(run, split) for split in judged}
     of_source = [note for note in getattr(run.source, "notes", ()) if note not in notes]
     notes = [*notes, *run.notes, *of_source]
     if len(run.data.rows("test")) and "test" not in evaluated:
@@ -271,21 +268,6 @@ def conclude(
         kept=kept_of(run),
         variables=() if overlap else run.data.eval_groups.variables,
     )
-
-
-def chosen_counts(run: Run) -> GroupCounts | None:
-    "Validation's counts of the selected epoch, where a run looks as little as it can and has its weights."
-    groups = run.data.evaluation("val")
-    if run.settings.evaluate != "least" or isinstance(groups, Overlap) or not run.best_weights:
-        return None
-    entry = run.curve[run.best_epoch]
-    weights = run.model.state_dict()
-    same = all(torch.equal(tensor, weights[name]) for name, tensor in run.best_weights.items())
-    if not same or entry["counted"] != groups.counts.tolist():
-        return None
-    correct = np.array(entry["correct"])
-    names = tuple(group_names(groups))
-    return GroupCounts(correct, np.asarray(groups.counts), names, int(correct.sum()), len(groups))
 
 
 def kept_of(run: Run) -> KeptGuess | None:

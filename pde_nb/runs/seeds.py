@@ -7,62 +7,16 @@ __all__ = ['FIGURES', 'fit_seeds', 'seeds_table']
 
 # %% ../../nbs/08_runs/13_seeds.ipynb #82de5143
 import tempfile
-import warnings
 from contextlib import ExitStack
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 
 from ..core.arguments import whole_number
-from ..core.launch import check_one_process, launched
 from .fit import Fit, fit_spec
-from .grouped import save_groups
-from .hooks import Following
-from .logs import in_one_place, logs_of
-from .spec import RunSpec, build, built_config
+from .logs import in_one_place
+from .spec import RunSpec
 from ..sources.data import Data
-from ..training.folder import Keeper, claim
-from ..training.loop import train_together
-
-# %% ../../nbs/08_runs/13_seeds.ipynb #8d1c00a2
-def train_ahead(
-    specs: list[RunSpec],
-    data: Data,
-    folders: list[Path],
-    restart: bool = False,
-    checkpoint_every: float = 30.0,
-    opened: dict | None = None,
-    bar: bool = True,
-    on_epoch=None,
-) -> bool:
-    """Train the runs of some specs in turns, each into its folder, up to its last checkpoint.
-
-    False, and nothing done, for a method of two stages.
-    """
-    runs, keepers = [], []
-    with ExitStack() as stack:
-        for spec, folder in zip(specs, folders, strict=True):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # `fit_spec` will say it again, in the record
-                run = build(replace(spec, model=deepcopy(spec.model)), data, bar)
-            if run.method.first() is not None:
-                return False
-            if runs:
-                run.source = runs[0].source
-            keeper = stack.enter_context(Keeper(folder, checkpoint_every))
-            config = built_config(spec, run)
-            logs = stack.enter_context(Following(logs_of(on_epoch, folder), folder, config))
-            if restart:
-                logs.forget()
-            claim(keeper.folder, dict(config, opened=opened), restart)
-            if (keeper.folder / "record.json").exists():
-                continue
-            save_groups(keeper.folder, data)
-            keeper.load(run)
-            runs.append(run)
-            keepers.append(logs.before(run, keeper))
-        train_together(runs, keepers)
-    return True
 
 # %% ../../nbs/08_runs/13_seeds.ipynb #d0dbde55
 def fit_seeds(
@@ -71,49 +25,30 @@ def fit_seeds(
     *,
     seeds=range(5),
     out=None,  # folder; the runs go to OUT/seedS. None: nothing is kept but what is returned
-    together: int | None = None,  # how many at a time; None: 4 on a GPU, else 1
     restart: bool = False,  # these are explained at `robust_fit`
     checkpoint_every: float = 30.0,
     bar: bool = True,
     opened: dict | None = None,
     first=None,
     first_in=None,
-    minutes: float | None = None,  # that each run may take; then one at a time
+    minutes: float | None = None,  # that each run may take
     on_epoch=None,
 ) -> list[Fit]:
     "Train one run for each seed. Raises what `fit_spec` raises, and `ValueError` where no seed is given."
     seeds = list(dict.fromkeys(whole_number("seeds", s, 0) for s in seeds))
     if not seeds:
         raise ValueError("seeds is empty; give at least one, such as range(5).")
-    n = 1 if minutes is not None else runs_at_once(spec, together)
-    keep = dict(checkpoint_every=checkpoint_every, bar=bar, opened=opened)
+    keep = dict(restart=restart, first=first, first_in=first_in, minutes=minutes)
+    keep |= dict(checkpoint_every=checkpoint_every, bar=bar, opened=opened)
     with ExitStack() as stack:
         if out is None:
             out = stack.enter_context(tempfile.TemporaryDirectory())
         keep |= dict(on_epoch=in_one_place(on_epoch, out))
-        specs = [replace(spec, seed=seed) for seed in seeds]
-        folders = [Path(out) / f"seed{seed}" for seed in seeds]
-        if n > 1:
-            ahead = []
-            for at in range(0, len(seeds), n):
-                part = slice(at, at + n)
-                ahead.append(train_ahead(specs[part], data, folders[part], restart, **keep))
-            restart = restart and not all(ahead)  # what is there now is new
-        keep |= dict(restart=restart, first=first, first_in=first_in, minutes=minutes)
         fits = []
-        for one, folder in zip(specs, folders):
-            one = replace(one, model=deepcopy(one.model))
-            fits.append(fit_spec(one, data, out=folder, **keep))
+        for seed in seeds:
+            one = replace(spec, seed=seed, model=deepcopy(spec.model))
+            fits.append(fit_spec(one, data, out=Path(out) / f"seed{seed}", **keep))
         return fits
-
-# %% ../../nbs/08_runs/13_seeds.ipynb #76cc123e
-def runs_at_once(spec: RunSpec, together: int | None) -> int:
-    "How many runs take turns: as asked, or 4 on a GPU, else 1; the latter where processes share each run."
-    if together is None:
-        together = 1 if spec.device == "cpu" or launched() > 1 else 4
-    if together != 1:
-        check_one_process("a training of several seeds in turns")
-    return whole_number("together", together, 1)
 
 # %% ../../nbs/08_runs/13_seeds.ipynb #se000006
 from ..core.statistics import summary

@@ -13,18 +13,15 @@ from torch import nn
 
 from ..inputs.batches import Source
 from ..methods.base import Method
-from ..networks.average import Soup, copy_weights
 from ..ranks.one_process import ALONE, OneProcess
 from ..sources.data import Data
-from .draws import SeveralDraws
-from .late import LateChoice
 from .selection import Evaluation, chosen_rule, rule_notes
 from .settings import Settings, keep_memory
 from .state import Resumable
 from .validation import Validation
 
 # %% ../../nbs/08_training/05_run.ipynb #cc0451c2
-class Run(Resumable, Validation, SeveralDraws, LateChoice):
+class Run(Resumable, Validation):
     "A training run: what it is, where it is, and the best so far. Raises `ValueError` as `check_run` does."
 
     def __init__(
@@ -61,7 +58,6 @@ class Run(Resumable, Validation, SeveralDraws, LateChoice):
         if self.device.type == "cpu":
             keep_memory()
         self.place_networks()
-        self.soup = Soup(copy_weights(self.model)) if self.method.n_draws > 1 else None
         self.place_labels()
         self.set_pace(self.device.type == "cuda")
 
@@ -109,11 +105,6 @@ def check_run(run):
             f"patience={settings.patience}: the method {name!r} decides itself when a stage is over and when "
             "it stops; leave patience out, and give rounds or epochs to make that sooner."
         )
-    if settings.lr_decay != "none" and run.method.n_draws > 1:
-        raise ValueError(
-            f"lr_decay={settings.lr_decay!r} would give each of the {run.method.n_draws} draws another "
-            "learning rate; use lr_decay='none', or leave draws out."
-        )
     if settings.batch_size < run.ranks.n:
         raise ValueError(
             f"batch_size={settings.batch_size} cannot be shared by {run.ranks.n} processes, and it is that "
@@ -159,13 +150,10 @@ def set_pace(self: Run, later: bool):
     self.watch = Watch(self.device)
     trained = nn.ModuleList(self.networks) if self.own else self.model
     self.optimiser = make_optimiser(trained, settings, fused=later)
-    how = "compile" if settings.compile else "plain"
-    if settings.graph:
-        how = "graph"
-    how = self.ranks.way(how, self.notes.append)
-    size = self.ranks.largest(settings.batch_size)
-    passes = [FullBatch(net, how, size, self.notes.append) for net in self.networks]
-    self.forward, *self.beside = passes
+    self.forward, *self.beside = self.networks
+    if settings.compile:
+        size = self.ranks.largest(settings.batch_size)
+        self.forward, *self.beside = (FullBatch(net, size, self.notes.append) for net in self.networks)
     self.bf16 = settings.bf16 and has_bf16(self.device)
     if settings.bf16 and not self.bf16:
         self.notes.append(
@@ -231,7 +219,7 @@ def autocast(self: Run):
     "Arithmetic in bfloat16 where the run asks for it."
     if not self.bf16:
         return nullcontext()
-    return torch.autocast(self.device.type, torch.bfloat16, cache_enabled=not self.settings.graph)
+    return torch.autocast(self.device.type, torch.bfloat16)
 
 # %% ../../nbs/08_training/05_run.ipynb #edecc720
 @patch
@@ -298,24 +286,16 @@ def end_epoch(self: Run):
     if self.later:
         self.check_finite()
     self.ranks.check_weights(self.networks)
-    if self.averages:
-        found, better, leads = self.average()
-    else:
-        found = self.validate()
-        better = self.method.keeps == "last" or self.improves(found)
-        if better:
-            self.remember(found.score, found.value)
-        leads = better and self.leads(found)
-    self.curve.append(self.curve_entry(found, leads))
+    found = self.validate()
+    better = self.method.keeps == "last" or self.improves(found)
+    if better:
+        self.remember(found.score, found.value)
+    self.curve.append(self.curve_entry(found, better))
     if self.method.after_epoch(self.epoch, self.curve[-1]["val_worst_group_at_most"], better):
         self.go_back()
     self.go_to(self.epoch + 1, 0, 0.0)
     if self.method.resets(self.epoch):
         self.optimiser.state.clear()
-    if self.soup is not None:
-        self.turn()
-    if self.held and (self.finished or len(self.held) >= self.room_for()):
-        self.choose()
     self.stop_without_progress()
     if self.epoch_over:
         self.epoch_over(self)
@@ -342,7 +322,6 @@ def curve_entry(self: Run, found: Evaluation, better: bool) -> dict:
         correct=found.correct.tolist(),
         counted=found.seen.tolist(),
         **by_rule,
-        **self.draw_entry(),
     )
 
 
@@ -350,7 +329,7 @@ def curve_entry(self: Run, found: Evaluation, better: bool) -> dict:
 def stop_without_progress(self: Run):
     "Stop when the worst group has not been better in as many epochs of a stage as patience allows."
     patience = self.settings.patience
-    if not patience or self.stopped or self.warming_up() or self.draw is not None:
+    if not patience or self.stopped or self.warming_up():
         return
     stages = [entry["stage"] for entry in self.curve]
     stage = self.method.stage(self.epoch)

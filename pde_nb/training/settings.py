@@ -35,7 +35,7 @@ class Settings:
     # what chooses the epoch: the 'worst_group', the 'soft_worst_group', or 'auto', the soft one where
     # a validation group has fewer than 60 rows
     select: str = "worst_group"
-    # 'full': count every group after every epoch, for curves; 'least': ask late which epoch is the best
+    # 'pruned': count no more than tells which epoch is the best; 'full': every group after every epoch
     evaluate: str = "pruned"
     eval_batch: int = 64  # predictions at a time; small batches stop an evaluation sooner
     # stop after so many epochs of a stage without a better worst group; not in PDE's warm-up
@@ -43,20 +43,16 @@ class Settings:
     bf16: bool = False  # autocast to bfloat16
     channels_last: bool = False  # pictures with the channels last in memory, faster on some GPUs
     compile: bool = False  # torch.compile, for full batches
-    # capture the work of a full batch once and replay it; for pictures and numbers on a GPU
-    graph: bool = False
 
     def __post_init__(self):
         for name, allowed in WORDS.items():
             _check_word(name, getattr(self, name), allowed)
         for name, value in _checked_numbers(self).items():
             object.__setattr__(self, name, value)
-        for name in ("bf16", "channels_last", "compile", "graph"):
+        for name in ("bf16", "channels_last", "compile"):
             value = getattr(self, name)
             if not isinstance(value, bool):
                 raise ValueError(f"{name}={value!r}; give true or false.")
-        if self.compile and self.graph:
-            raise ValueError("compile=True and graph=True are two ways to do the same; give one of them.")
 
 # %% ../../nbs/08_training/03_settings.ipynb #f883a3da
 WORDS = {
@@ -66,7 +62,7 @@ WORDS = {
     "lr_decay": ("none", "linear", "linear_first"),
     "ties": ("group_mean", "first"),
     "select": ("worst_group", "soft_worst_group", "auto"),
-    "evaluate": ("pruned", "full", "least"),
+    "evaluate": ("pruned", "full"),
 }
 
 

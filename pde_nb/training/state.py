@@ -16,7 +16,6 @@ import torch
 from fastcore.basics import patch
 
 from ..methods.base import describe
-from ..networks.average import Soup, soup_text
 from ..networks.device import Watch
 from .checkpoints import random_state
 from .settings import plain_settings
@@ -95,7 +94,6 @@ def state_dict(self: Resumable) -> dict:
     if self.later and self.stopped is None:
         self.check_finite()
     progress = {f.name: getattr(self, f.name) for f in fields(Progress)}
-    of_draws = {} if self.soup is None else dict(soup=self.soup.state())
     return dict(
         identity=self.identity(),
         model=self.model.state_dict(),
@@ -104,8 +102,6 @@ def state_dict(self: Resumable) -> dict:
         beside=[net.state_dict() for net in self.own],
         random=random_state(self.device),
         progress=dict(progress, loss_sum=float(self.loss_sum)),
-        **of_draws,
-        **self.held_state(),
     )
 
 # %% ../../nbs/08_training/04_state.ipynb #d3f445f6
@@ -133,11 +129,6 @@ def load_state_dict(self: Resumable, state: dict):
     for group in self.optimiser.param_groups:
         group["fused"] = self.later or None
     self.method.load_state_dict(state["method"])
-    if self.soup is not None:
-        self.soup = Soup.restored(state["soup"])
-        if self.soup.over:
-            self.notes.append(soup_text(self.soup))
-    self.load_held(state.get("held", []))
     self.random_state = state["random"]
     progress = dict(state["progress"])
     self.go_to(progress["epoch"], progress["step"], progress.pop("loss_sum"))

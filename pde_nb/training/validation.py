@@ -19,14 +19,10 @@ class Validation:
     "The part of a run that evaluates its model."
 
     def improves(self, found: Evaluation) -> bool:
-        "Whether an epoch is the best so far, of its draw where there are several, by the rule of this run."
-        return self.beats(found, self.best, self.best_value)
-
-    def beats(self, found: Evaluation, score: tuple | None, value: float | None) -> bool:
-        "Whether an evaluation is better than another one, by the rule of this run."
+        "Whether an epoch is the best so far, by the rule of this run."
         if found.value is None:
-            return found.beats(score, self.settings.ties)
-        return value is None or found.value > value
+            return found.beats(self.best, self.settings.ties)
+        return self.best_value is None or found.value > self.best_value
 
 # %% ../../nbs/08_training/04_validation.ipynb #6a0fd445
 @patch
@@ -40,11 +36,8 @@ def validate(self: Validation) -> Evaluation:
     "Evaluate the model on validation, as far as is needed."
     if self.rule != "worst_group":
         return self.validate_softly()
-    if self.looks:
-        return self.validate_least()
     settings = self.settings
     whole = settings.evaluate == "full" or self.method.exact or self.method.keeps == "last"
-    whole = whole or self.averages
     in_order = getattr(self.source, "in_order", False)
     best = None if whole or in_order else self.best
     predicted = self.asked
