@@ -25,7 +25,7 @@ METHODS = (
     *("erm", "subsample", "reweighting", "resampling", "group_dro", "pde", "pde_balanced"),
     *("jtt", "lff", "eiil", "dfr", "dfr_tr"),
 )
-HAND = "--schedule fixed --warmup-epochs 6 --expand-by 30 --expand-every 2 --n-expansions 5".split()
+HAND = "--schedule fixed --set warmup_epochs=6 expand_by=30 expand_every=2 n_expansions=5".split()
 LOANS = ["--data", str(ROOT / "examples" / "loans.csv"), "--label", "granted", "--attribute", "district"]
 FIGURES = ("val", "test")
 ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
@@ -71,7 +71,7 @@ def run(code, *args, folder):
 
 def command(word, *args, folder):
     """Run a command of `pde`."""
-    return run("from pde_nb.cli.entry import pde; pde()", word, *args, folder=folder)
+    return run("from pde_nb.cli.app import pde; pde()", word, *args, folder=folder)
 
 
 # ---- what is read of a run ---------------------------------------------------------------------
@@ -209,7 +209,7 @@ def texts(name, *settings):
 
 
 def synthetic(folder):
-    command("synthetic", *"--seeds 2 --no-figures --jobs 2 --out synthetic".split(), folder=folder)
+    command("reproduce", *"tab:synthetic --seeds 2 --jobs 2 --out synthetic".split(), folder=folder)
     rows = json.loads((folder / "synthetic" / "record.json").read_text(encoding="utf-8"))["rows"]
     return {
         "counts": digest(
@@ -219,7 +219,7 @@ def synthetic(folder):
 
 
 def theory(folder):
-    command("theory", "--json", "theory.json", "--jobs", "2", folder=folder)
+    command("reproduce", "claims", "--json", "theory.json", "--jobs", "2", folder=folder)
     claims = json.loads((folder / "theory.json").read_text(encoding="utf-8"))["claims"]
     kept = [{key: value for key, value in claim.items() if key != "seconds"} for claim in claims]
     return {

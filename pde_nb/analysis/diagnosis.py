@@ -197,8 +197,8 @@ def _check_classes(data, y, probed):
             )
         raise ValueError(
             f"the probes see {len(probed):,} examples of {data.n_classes:,} classes, {n} of {name!r}; "
-            f"nothing can be said with fewer than {least} of each: raise max_examples (--max-examples), "
-            "or join classes."
+            f"nothing can be said with fewer than {least} of each: raise max_examples, or join "
+            "classes."
         )
 
 # %% ../../nbs/09_analysis/06_diagnosis.ipynb #7f1cbf58
@@ -320,7 +320,7 @@ def attribute_text(a: AttributeDiagnosis) -> list[str]:
     lines += _condition_lines(a)
     lines += _shortcut_lines(found.test)
     if not found.learnable:
-        more = "features of a network (--model, --embeddings) may show more"
+        more = "features of a network (model=, x=) may show more"
         lines.append(f"    it says nothing here, since the probe hardly learns the label; {more}")
     return lines
 

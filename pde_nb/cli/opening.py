@@ -7,7 +7,6 @@ __all__ = ['OPENED', 'READ_AS', 'DAMAGE', 'open_data', 'refuse_unused', 'with_ki
            'open_arrays', 'open_asked', 'say_columns', 'opened_with', 'open_again', 'data_words']
 
 # %% ../../nbs/12_cli/02_opening.ipynb #30fce4c1
-import argparse
 import struct
 import zipfile
 import zlib
@@ -245,16 +244,9 @@ def open_arrays(path: Path, label: str, attribute: list[str], split: str, unlabe
     return from_arrays(x, arrays[label], attributes, parts, **about)
 
 # %% ../../nbs/12_cli/02_opening.ipynb #5f2875ec
-def open_asked(args: argparse.Namespace) -> Data:
-    "The data that the options of a command name. Raises `ValueError` as `open_data` does."
-    if getattr(args, "out", None) == "":
-        raise ValueError("--out '' names no folder; name one, or leave --out out.")
-    data = open_data(**{name: getattr(args, name) for name in OPENED})
-    if getattr(args, "cache", None) is not None and data.inputs.kind != "pictures":
-        raise ValueError(
-            f"--cache is for decoded pictures, and means nothing for --data {args.data}; leave it out."
-        )
-    return data
+def open_asked(options) -> Data:
+    "The data that the `DataOptions` of a command name. Raises `ValueError` as `open_data` does."
+    return open_data(**options.opened())
 
 
 def say_columns(data: Data) -> str:
@@ -263,11 +255,11 @@ def say_columns(data: Data) -> str:
 
 # %% ../../nbs/12_cli/02_opening.ipynb #fb9dc4ce
 def opened_with(
-    args: argparse.Namespace,
+    options,  # `DataOptions` of a command
     data: Data | None = None,  # that was opened; what its columns became is kept
 ) -> dict:
     "How the data was opened, for `open_again`: the options, with paths that hold from any folder."
-    opened = {name: getattr(args, name) for name in OPENED}
+    opened = dict.fromkeys(OPENED) | options.opened()
     if data is not None and data.columns is not None:
         opened[READ_AS] = dict(head=list(data.columns.head), rows=[list(row) for row in data.columns.rows])
     if opened["data"] not in READERS:

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from ..algorithm.groups import Groups, group_names
-from ..core.arguments import did_you_mean, lookup, number, rounded_up, whole_number
+from ..core.arguments import lookup, number, rounded_up, taken_out, whole_number
 from ..sources.blanks import labelled_examples
 
 # %% ../../nbs/07_methods/01_base.ipynb #26b668c9
@@ -117,7 +117,7 @@ def changed(self: Method, changes: dict, groups: Groups) -> "Method":
     for name in changes:
         if name not in there:
             raise ValueError(
-                f"there is no setting {name!r} for method {self.name!r}{did_you_mean(name, there)}; "
+                f"there is no setting {name!r} for method {self.name!r}{taken_out(name, there)}; "
                 f"there are {', '.join(there)}."
             )
     return replace(self, **changes)

@@ -460,10 +460,7 @@ def _note_noise(name, rows: _Rows, findings):
     "A note about the known errors of labelling."
     text = _noise_text(name, rows)
     if text:
-        remedy = (
-            "they stay as published unless you ask: pde train --known-noise drop|flip, relabel(data, how), "
-            "or pde data check --known-noise drop|flip --write FILE"
-        )
+        remedy = "they stay as published unless you ask: relabel(data, how)"
         findings.add("note", text, remedy)
 
 

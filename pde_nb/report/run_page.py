@@ -242,7 +242,7 @@ def mistake_table(mistakes: Mistakes) -> list:
     align = "".join("r" if key in ("row", "line", "sure", "right") else "l" for key in names)
     caption = f"All {len(rows):,} mistakes"
     if len(rows) > ROWS:
-        caption = f"The first {ROWS} of {len(rows):,} mistakes; pde report --csv FOLDER writes them all"
+        caption = f"The first {ROWS} of {len(rows):,} mistakes; page.save_tables(FOLDER) writes them all"
     caption += (
         ". With which probability the model says what it says, and which one the label has, lowest first."
     )

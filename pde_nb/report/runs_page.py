@@ -310,7 +310,7 @@ def cost_cells(run: RunRecord) -> list:
 def runs_lead(paged: bool) -> str:
     "What the page of a run has, and how to get it."
     what = "Classes, calibration, selection rates, mistakes and curves of a run are on its own page"
-    return f"{what}." if paged else f"{what}: pde report RUN --html, or --pages for all of them."
+    return f"{what}." if paged else f"{what}: pde report RUN --html."
 
 
 def ledger_link(links):

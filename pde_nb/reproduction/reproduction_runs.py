@@ -186,7 +186,7 @@ def check_label(label: str, setup: Setup):
             used |= set(usable_settings(row_method(row, setup), setup.changes))
     unused = set(setup.changes) - used
     if unused:
-        raise ValueError(f"--{min(unused).replace('_', '-')} belongs to no run of {label}; leave it out.")
+        raise ValueError(f"--set {min(unused)}: it belongs to no run of {label}; leave it out.")
 
 # %% ../../nbs/11_reproduction/10_reproduction_runs.ipynb #01701920
 SCHEDULE_SHOWN = "warmup_epochs", "expand_by", "expand_every", "n_expansions", "n_epochs"
@@ -338,7 +338,7 @@ RECORD_OF_LABEL = "the record of a table or figure of the paper"
 
 def read_label_record(path) -> dict:
     "The record of a label. Raises `ValueError` for one that is damaged, or has no checksum."
-    remedy = "give the command pde reproduce, or pde synthetic, of this record again"
+    remedy = "give the command pde reproduce of this record again"
     content = read_document(path, RECORD_OF_LABEL, remedy)
     if "config" in content and "label" not in content:  # of a training run, which may lie beside it
         return content

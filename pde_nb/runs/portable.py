@@ -212,8 +212,7 @@ def load(
     if "preparation.json" not in read_record_of(folder)["files"]:
         raise ValueError(
             f"the run in {str(folder)!r} does not hold how its data was prepared: it was made by an earlier "
-            "version. Complete it once with its original data: pde predict RUN --original DATA, or "
-            "pde_nb.complete(folder, data)."
+            "version. Complete it once with its original data: pde_nb.complete(folder, data)."
         )
     for name in FILES:
         if name in read_record_of(folder)["files"]:

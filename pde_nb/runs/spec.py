@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from ..core.arguments import did_you_mean
+from ..core.arguments import did_you_mean, taken_out
 from ..inputs.inputs import make_source
 from ..methods.base import Method, describe
 from ..networks.models import SMALL, input_settings
@@ -231,7 +231,7 @@ def with_changes(method, settings, groups, changes) -> tuple[Method, Settings]:
     for name in for_method:
         if name not in known:
             raise ValueError(
-                f"there is no setting {name!r} for method {method.name!r}{did_you_mean(name, known)}; "
+                f"there is no setting {name!r} for method {method.name!r}{taken_out(name, known)}; "
                 f"there are {', '.join(known)}."
             )
     if for_method:

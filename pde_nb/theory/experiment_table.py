@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['FIGURES', 'SHOWN', 'ROUNDING', 'JUDGED', 'WIDEST', 'seed_records', 'run_seeds', 'sampling_noise', 'agreement',
            'figure_verdict', 'verdict_text', 'synthetic_table', 'warmup_note', 'selection_note', 'expand_to_end',
-           'preset_with', 'run_synthetic']
+           'preset_with', 'run_synthetic', 'seed_row', 'table_text']
 
 # %% ../../nbs/03_theory/08_experiment_table.ipynb #mv000036
 import json
@@ -16,6 +16,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from ..core.arguments import lookup
+from ..core.paper import PAPER
 from ..core.statistics import prediction_interval, summary
 from ..core.tables import Table, interval_text, percent, spread_text
 from pde_nb.theory.experiment import (
@@ -301,7 +302,7 @@ def run_synthetic(
     progress=None,  # called as progress(done, total) after each task
     fast: bool = False,  # in fused steps, see `run_seed`
 ) -> SyntheticRuns:
-    "Run everything that the command `pde synthetic` shows."
+    "Run everything that `tab:synthetic` shows."
     tasks = synthetic_tasks(preset, case, seeds, methods, figures, jobs, fast)
     if jobs > 1:
         prepare_steps(fast)  # once, and not in each process
@@ -316,3 +317,39 @@ def run_synthetic(
     results = run_tasks([task for part in tasks for task in part], jobs, report)
     left = iter(results)
     return SyntheticRuns(*(sum((next(left) for _ in part), []) for part in tasks))
+
+# %% ../../nbs/03_theory/08_experiment_table.ipynb #xt000091
+def seed_row(record: dict) -> dict:
+    "What a record keeps of a method and a seed: figures, counts, warm-up, the stage chosen on validation."
+    first, last = record["evaluations"][0], record["evaluations"][-1]
+    stage = record["selected"]
+    return dict(
+        {key: record[key] for key in ("method", "preset", "case", "seed", *FIGURES)},
+        counts={name: last[name] for name in ("test", "balanced")},
+        warmup=record["warmup"],
+        after_warmup=first["balanced"] if record["warmup"] else None,
+        selected=dict(stage=stage, **synthetic_figures(record["evaluations"][stage]).to_dict()),
+    )
+
+
+def table_text(
+    preset: SyntheticPreset, changes: list[str], case: int, seeds: int, records: list[dict]
+) -> str:
+    "The table and what is needed to read it."
+    paper = PAPER["tab:synthetic"] if case == 1 else None
+    strength = "weaker" if case == 1 else "stronger"
+    title = f"Synthetic experiments, case {case} (core feature {strength} than the spurious one)"
+    changed = f" with {', '.join(changes)}" if changes else ""
+    lines = [
+        f"{title}, preset {preset.name!r}{changed}, {seeds} seeds",
+        synthetic_table(records, paper, (1 - preset.alpha) * preset.n_test, preset.n_test).text(),
+        "Ours: mean ± standard deviation over seeds, below it the 95 % interval of the mean.",
+        "Minority: the two conflicting groups pooled, on a balanced test draw.",
+    ]
+    if paper:
+        lines.append(
+            "The paper's worst-group figure is the pooled minority of one seed, overall that plus its gap. "
+            "A figure agrees if it lies where one more of our seeds would (95 %); "
+            "where that covers more than half of 0 to 100 %, it cannot tell."
+        )
+    return "\n".join([*lines, *(note for note in (warmup_note(records), selection_note(records)) if note)])
