@@ -13,6 +13,7 @@ import argparse
 import contextlib
 import io
 import sys
+import time
 import warnings
 from functools import partial
 from importlib.util import find_spec
@@ -23,7 +24,6 @@ from torch.utils.data import Dataset
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from pde_nb.benchmarks.usual_loop import seconds_of
 from pde_nb.cli.opening import open_data
 from pde_nb.core.files import surroundings, writable_folder
 from pde_nb.methods.pde import PDE
@@ -49,6 +49,13 @@ class ReadyTensors(Dataset):
 
     def __getitem__(self, i):
         return self.x[i], self.y[i]
+
+
+def seconds_of(call):
+    """Seconds that a call takes."""
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
 
 
 def partition(groups):

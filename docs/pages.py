@@ -33,7 +33,7 @@ ROOMS = {
         "Group labels that are missing",
         "Groups predicted from a few labels, or found without any.",
     ),
-    "07_labelling": ("Labelling", "Which rows to label by hand, and what each label is worth."),
+    "07_labelling": ("Labelling", "Which rows to label by hand, and what the labels tell."),
     "07_methods": ("Methods", "PDE and the methods that it is compared with, a notebook each."),
     "07_prediction": ("Prediction", "New rows: read, encoded, predicted, written to a file."),
     "08_training": ("Training", "A run and the loop: its state, validation, selection, checkpoints."),
@@ -44,11 +44,8 @@ ROOMS = {
     "09_comparison": ("Comparison", "Methods side by side: paired seeds, grids of settings, many workers."),
     "10_pages": ("Pages", "Blocks, charts, HTML and Markdown: how a report is written down."),
     "10_report": ("Reports", "Pages on a run, on several runs, on a comparison."),
-    "11_benchmarks": ("Benchmarks", "Speed, each time beside a named alternative in the same run."),
     "11_reproduction": ("Reproduction", "The paper's tables and figures by their labels, and known answers."),
-    "11_console": ("What is typed", "Parsers, help, completion and what stands on the screen."),
     "12_cli": ("Commands", "One notebook for each command, and how commands fail."),
-    "12_cli_data": ("Commands for labels", "`pde data`: sheets of rows to label, blanks that are filled."),
     "13_experiments": ("Experiments", "Records of long runs: what was found, on which data."),
 }
 GUIDES, RESULTS = "14_guides", "13_experiments"

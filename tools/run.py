@@ -8,10 +8,7 @@
     python3 tools/run.py reproduce [LABEL and options of pde reproduce]
     python3 tools/run.py diagnose  [options of pde diagnose]
     python3 tools/run.py compare   [options of pde compare]
-    python3 tools/run.py synthetic [options of pde synthetic]
-    python3 tools/run.py theory    [options of pde theory]
-    python3 tools/run.py phase     [options of pde phase]
-    python3 tools/run.py bench     [options of pde bench]
+    python3 tools/run.py methods   [a METHOD, to see its settings]
     python3 tools/run.py test      [options of tools/check.py]
 
 The environment is .venv, or the folder that PDE_VENV names. It is made on first use and
@@ -42,12 +39,9 @@ EXTRAS = {
     "data": ("train",),
     "diagnose": ("train",),
     "compare": ("train",),
+    "methods": ("train",),
     "report": ("train",),
     "reproduce": ("train",),
-    "synthetic": (),
-    "theory": (),
-    "phase": (),
-    "bench": ("train",),
     "test": ("dev",),
 }
 

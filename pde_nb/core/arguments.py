@@ -23,7 +23,7 @@ GONE: dict[str, str] = {
     "strided": "the usual gradients are taken",
     "eval_as": "texts are evaluated as usual",
     "eval_threads": "an evaluation has the threads of torch (OMP_NUM_THREADS)",
-    "levers": "benchmarks/cpu.py and gpu.py measure them",
+    "levers": "benchmarks/gpu.py measures what torch has",
     "draws": "several balanced sets are no longer averaged",
     "soup": "several balanced sets are no longer averaged",
     "graph": "give compile=true",
