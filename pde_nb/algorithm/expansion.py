@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['DRAWS', 'SMALL_GROUP', 'Schedule', 'Plan', 'expansion_plan', 'stage_of_epoch', 'last_epoch', 'ledger',
-           'share_history', 'small_group_cap']
+           'small_group_cap']
 
 # %% ../../nbs/02_algorithm/03_expansion.ipynb #f98636a3
 import hashlib
@@ -328,17 +328,6 @@ def ledger(
     example = np.concatenate(new)
     columns = [example, plan.groups.ids[example], stage, np.asarray(began)[stage]]
     return np.rec.fromarrays(columns, names="example,group,stage,epoch")
-
-
-def share_history(plan: Plan) -> np.ndarray:  # (stages, groups), rows sum to 1
-    "The share of each group in the active set of each stage."
-    n = plan.groups.n_groups
-    new = [np.bincount(plan.groups.ids[plan.entered(k)], minlength=n) for k in range(plan.n_stages)]
-    total = np.cumsum(new, 0)
-    fresh = plan.starts > 0  # after a redraw the count starts anew
-    if fresh.any():
-        total[fresh] -= total[fresh.argmax() - 1]
-    return total / total.sum(1, keepdims=True)
 
 # %% ../../nbs/02_algorithm/03_expansion.ipynb #3d0a9c99
 def _scheduled_starts(plan):

@@ -77,7 +77,7 @@ def asked_page(records, data: str | None, place: Path | None):
     split = default_split(records[0], "test")
     asked = Asked() if len(records) > 1 else answers(records[0], split, data)
     maps = attention_maps(records, split, data)
-    return make_page(records, split, asked.mistakes, maps, asked.figures, place, asked.examples)
+    return make_page(records, split, asked.mistakes, maps, asked.figures, place)
 
 
 def answers(record, split: str, data: str | None):

@@ -166,7 +166,7 @@ def check_labelled(y, codes, split, teach, n_values: int, names: GuessNames):
     if not (codes >= 0).any():
         raise ValueError(
             f"{column} is blank in all {len(codes):,} rows; fill it in for at least {FEWEST} rows of each "
-            "value, in training or validation, or let groups be inferred without labels."
+            "value, in training or validation, or take method 'jtt', 'lff' or 'eiil'."
         )
     if not teach.any():
         raise ValueError(

@@ -145,7 +145,7 @@ def check_attributes(method: Method, groups: Groups):
     where = " and ".join(parts[split] for split in method.needs_groups)
     raise ValueError(
         f"method {method.name!r} works with the attributes of the {where} examples, and this data has none; "
-        "name an attribute (--attribute), have groups inferred (groups='infer', --groups infer), or take a "
+        "name an attribute (--attribute), or take a "
         "method that needs none, such as 'jtt' or 'lff'."
     )
 

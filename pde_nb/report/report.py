@@ -18,7 +18,6 @@ from ..pages.blocks import Document, Listing
 from ..pages.html import html_page, page_frame
 from ..pages.markdown import markdown_page
 from .attention_blocks import attention_of, attention_section, is_live
-from .origin_section import example_blocks
 from .run_page import run_page
 from .runs import as_record, default_split
 from .runs_page import runs_page
@@ -85,7 +84,7 @@ def report(
     if attention or masks is not None:
         how = {name: value for name, value in options.items() if name != "inputs"}
         maps = attention_of(several, data, split, attention, masks, **how)
-    return make_page(several, split, asked.mistakes, maps, asked.figures, place, asked.examples)
+    return make_page(several, split, asked.mistakes, maps, asked.figures, place)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,14 +93,13 @@ class Asked:
 
     mistakes: Mistakes | None = None
     figures: PredictionFigures | None = None
-    examples: tuple = ()  # blocks with rows of inferred groups
 
 
 def ask_run(run: Run, split: str, most: int, table=None) -> Asked:
     "Mistakes and figures of the predictions of a run, which are made once; `table`: the file of the rows."
     said = predict_split(run, split)
     mistakes = worst_mistakes(run, split, most, said=said, table=table)
-    return Asked(mistakes, prediction_figures(run.data, said), tuple(example_blocks(run.data)))
+    return Asked(mistakes, prediction_figures(run.data, said))
 
 
 def run_answers(run, data: Data | None, split: str, most: int, options: dict) -> Asked:
@@ -120,11 +118,9 @@ def run_answers(run, data: Data | None, split: str, most: int, options: dict) ->
     return ask_run(reopened(record.folder, data, **options), split, most)
 
 # %% ../../nbs/10_report/12_report.ipynb #1102ca2c
-def make_page(
-    runs, split="test", mistakes=None, attention=None, figures=None, place=None, examples=()
-) -> Page:
+def make_page(runs, split="test", mistakes=None, attention=None, figures=None, place=None) -> Page:
     "The page in both forms, and its tables; arguments and errors as for `report_document`."
-    document = report_document(runs, split, mistakes, attention, figures, place, examples)
+    document = report_document(runs, split, mistakes, attention, figures, place)
     content = document.title, document.blocks, document.lead
     tables = {block.name: block.csv() for block in document.blocks if isinstance(block, Listing)}
     return Page(html_page(*content), markdown_page(*content), tables)
@@ -147,7 +143,6 @@ def report_document(
     attention: Attention | None = None,  # of the run, or of one run per variant
     figures: PredictionFigures | None = None,  # of the one run
     place=None,  # folder that the page will be in: it then has links to the files of the runs
-    examples=(),  # blocks with rows of inferred groups of the one run
 ) -> Document:
     """What is on the page. Raises `ValueError` for runs that cannot be compared and for a split that was
     not evaluated."""
@@ -158,7 +153,7 @@ def report_document(
     lookup(split, records[0].evaluated, "split")
     if len(records) == 1:
         maps = attention_section(attention)
-        return run_page(records[0], split, mistakes, maps, figures, place, examples)
+        return run_page(records[0], split, mistakes, maps, figures, place)
     return runs_page(records, split, attention_section(attention), place)
 
 

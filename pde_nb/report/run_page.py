@@ -364,7 +364,6 @@ def run_page(
     attention: list = (),  # blocks on what the model looks at
     found: PredictionFigures | None = None,  # what follows from its predictions
     place=None,  # folder of the page, from which it leads to the files of the run
-    examples: list = (),  # blocks with rows of inferred groups
 ) -> Document:
     "The page of one run. Raises `ValueError` for a split that was not evaluated."
     figures, config = record.figures(split), record.config
@@ -378,7 +377,7 @@ def run_page(
         *file_links(record, place),
         *group_section(record, split),
         *average_section(record, split),
-        *origin_section(record, examples),
+        *origin_section(record),
         *predictions_section(found),
         *mistake_section(mistakes),
         *attention,

@@ -10,16 +10,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from jaxtyping import Bool
 from torch import nn
 
-from ..algorithm.groups import Groups
+from ..algorithm.groups import Groups, Overlap
 from ..core.arguments import did_you_mean, lookup
 from ..grouping.predicted import MOST_WRONG, predict_groups, with_guess
 from ..grouping.representation import represent, seen_folder
-from ..grouping.unlabelled import unlabelled_groups, with_inferred
 from .spec import chosen_inputs, chosen_model, chosen_preset, preset_of_schedule
-from ..sources.blanks import known_values, partial_groups, without_unlabelled
+from ..sources.blanks import Guess, known_groups, known_values, partial_groups, without_unlabelled
 from ..sources.data import Data, check_data
+from ..sources.splits import SPLITS
 from ..training.checkpoints import load_state, save_state
 from ..training.folder import GROUPS_FILE, fingerprint, flat, guess_of_state, read_record_of, run_file
 
@@ -28,12 +29,8 @@ GROUPS = {
     "auto": "predicted where an attribute is blank, else as they are",
     "given": "as they are",
     "chosen": "predicted, from rows that were chosen for labelling and not drawn at random",
-    "infer": "inferred without any attribute label; refused where nothing is found",
-    "xrm": "inferred by twins that flip labels",
-    "spare": "inferred by clusters of what an early model says",
-    "eiil": "inferred by where an early model is sure and wrong",
 }
-INFERRED = tuple(GROUPS)[3:]
+INFERRED = "infer", "xrm", "spare", "eiil"  # words of earlier versions, which took groups without any label
 
 # %% ../../nbs/08_runs/11_grouped.ipynb #gd000007b
 def with_groups(
@@ -58,12 +55,16 @@ def with_groups(
     check_data(data)
     if groups not in GROUPS:
         words = ", ".join(map(repr, GROUPS))
+        if groups in INFERRED:
+            raise ValueError(
+                f"groups={groups!r}: groups are no longer inferred without labels. Label a few hundred rows "
+                "(pde data sample names which) and use groups='auto', or take method 'jtt', 'lff' or 'eiil'."
+            )
         raise ValueError(f"groups={groups!r}{did_you_mean(str(groups), GROUPS)}; use one of {words}.")
-    predicted = groups in ("auto", "chosen")
-    if groups == "given" or data.guess is not None or (predicted and not data.partial):
+    if groups == "given" or data.guess is not None or not data.partial:
         return data
-    part = narrowed(data, dividing(data, method, preset, schedule, train_by)) if predicted else data
-    if predicted and not part.partial:
+    part = narrowed(data, dividing(data, method, preset, schedule, train_by))
+    if not part.partial:
         return data  # what is blank divides nothing
     asked = asked_for(data, groups, model, method, preset, schedule, weights, inputs, most_wrong)
     if part is not data:
@@ -74,10 +75,7 @@ def with_groups(
     network = network_of(data, model, method, preset, schedule, inputs)
     keep = seen_folder(network["model"], network["inputs"])
     seen = represent(data, weights=weights, device=device or "cpu", keep_in=keep, progress=bar, **network)
-    if predicted:
-        found = predict_groups(part, seen, most_wrong=most_wrong, chosen=groups == "chosen")
-    else:
-        found = unlabelled_groups(data, seen, groups)
+    found = predict_groups(part, seen, most_wrong=most_wrong, chosen=groups == "chosen")
     return remembered(found, asked)
 
 # %% ../../nbs/08_runs/11_grouped.ipynb #gd00008a
@@ -215,3 +213,30 @@ def restored(data: Data, state: dict) -> Data:
     if guess.how in INFERRED:
         return with_inferred(data, groups, guess, (*data.notes, *notes))
     return with_guess(narrowed(data, groups.variables[1:]), groups, guess, notes)
+
+
+def with_inferred(data: Data, groups: Groups, guess: Guess, notes) -> Data:
+    "The data with these groups to train by, judged by what the guess says."
+    judging = both_kinds(data, groups, guess.judged)
+    return replace(data, train_groups=groups, eval_groups=judging, guess=guess, notes=tuple(notes))
+
+
+def both_kinds(data: Data, groups: Groups, judged: dict[str, str]) -> Overlap:
+    "Inferred groups for the splits that are judged by them, beside the true groups of the others."
+    codes = [code for code in (1, 2) if judged.get(SPLITS[code]) == "inferred"]
+    if not codes:
+        return true_groups(data, np.ones(len(data), bool))
+    inferred = np.isin(data.split, [0, *codes])
+    mine = known_groups(groups, groups.ids, inferred)
+    if inferred[data.split >= 0].all():
+        return mine
+    true = true_groups(data, ~inferred)
+    return Overlap(np.concatenate([mine.member, true.member], 1), (*mine.names, *true.names))
+
+
+def true_groups(data: Data, counted: Bool[np.ndarray, " n"]) -> Overlap:
+    "The groups of the labelled examples among some."
+    groups = data.eval_groups
+    if isinstance(groups, Overlap):
+        return Overlap(groups.member & counted[:, None], groups.names)
+    return known_groups(groups, groups.ids, counted & data.labelled)

@@ -222,7 +222,7 @@ def _attribute_column(values, name, unlabelled=None):
     if blank.all():
         raise ValueError(
             f"the attribute {name!r} has no value in any of {len(blank):,} rows; label some of them, "
-            "or leave the attribute out and have groups inferred (groups='infer')."
+            "or leave the attribute out and take method 'jtt', 'lff' or 'eiil'."
         )
     known = np.asarray(values, object)[~blank]
     return column_with_blanks(_categories(known, name), blank)

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['OWN', 'first_record', 'fig_demo_synthetic', 'fig_demo_synthetic_gdm', 'fig_demo_synthetic_ablation', 'fig_data',
-           'fig_to_end', 'fig_run', 'passes_and_accuracies', 'mark_stages', 'Explorer', 'show_explorer']
+           'fig_to_end', 'Explorer', 'show_explorer']
 
 # %% ../../nbs/03_theory/13_pictures.ipynb #5b330b11
 import io
@@ -167,42 +167,6 @@ def fig_to_end(points: list[dict]) -> Figure:
     ax.minorticks_off()
     ax.legend(frameon=False, fontsize=SMALL)
     return fig
-
-# %% ../../nbs/03_theory/13_pictures.ipynb #92589e91
-def fig_run(
-    record: dict,  # record.json of a training run
-    ax=None,  # draw here instead of into a new figure
-) -> Figure:
-    "Worst-group validation accuracy of a run, with the end of the warm-up and the expansions marked."
-    if ax is None:
-        _, [ax] = new_figure()
-    curve = record["curve"]
-    exact = [entry for entry in curve if entry["val_worst_group"] is not None]
-    bounds = [entry for entry in curve if entry["val_worst_group"] is None]
-    ax.plot(*passes_and_accuracies(bounds), "o", ms=2.5, color="#bbbbbb", label="at most")
-    ax.plot(*passes_and_accuracies(exact), "o", ms=4, color=COLOURS["method"], label="exact")
-    mark_stages(ax, curve)
-    ring = dict(ms=9, mfc="none", color=COLOURS["subject"], label="selected")
-    ax.plot(*passes_and_accuracies([curve[record["best_epoch"]]]), "o", **ring)
-    title = record["config"]["method"]["name"]
-    ax.set(xlabel="passes over the training set", ylabel="worst group, validation, %", title=title)
-    ax.title.set_fontsize(SMALL + 1)
-    ax.legend(fontsize=SMALL, frameon=False, loc="lower right")
-    return ax.figure
-
-
-def passes_and_accuracies(entries: list[dict]) -> tuple[list[float], list[float]]:
-    "Passes and worst-group accuracies, in per cent, of some entries of a curve."
-    return [e["passes"] for e in entries], [100 * e["val_worst_group_at_most"] for e in entries]
-
-
-def mark_stages(ax, curve: list[dict]):
-    "A dotted line where a stage ends; stronger at the end of the warm-up."
-    for before, after in zip(curve, curve[1:]):
-        if after["stage"] > before["stage"]:
-            first = after["stage"] == 1
-            style = dict(lw=1.2, alpha=1) if first else dict(lw=0.6, alpha=0.3)
-            ax.axvline(before["passes"], ls=":", color="k", zorder=0, **style)
 
 # %% ../../nbs/03_theory/13_pictures.ipynb #xp13c001
 FORMS = [("not dampened", False), ("dampened", True)]
