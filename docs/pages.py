@@ -19,7 +19,7 @@ LIB = reference.LIB
 ROOMS = {
     "01_core": ("Core", "Arguments, statistics, files, tables and the style of the pictures."),
     "01_records": ("Records", "How a file is sealed and checked, and what a run folder holds."),
-    "02_algorithm": ("Algorithm", "Groups, metrics, the expansion, its sampler and its pacing."),
+    "02_algorithm": ("Algorithm", "Groups, metrics, the expansion and its schedule."),
     "03_theory": ("The paper's theory", "The data model, the network, the experiments, an explorer."),
     "03_phase": ("Phase diagram", "Which feature is learned first, for every strength and share."),
     "04_proofs": ("Proofs", "The paper's claims, derived, and checked by numerics and computer algebra."),

@@ -4,7 +4,8 @@ from .algorithm.groups import make_groups as make_groups
 from .algorithm.metrics import count_correct as count_correct
 from .algorithm.metrics import figures as figures
 from .algorithm.metrics import group_report as group_report
-from .algorithm.sampler import ExpansionSampler as ExpansionSampler
+from .algorithm.schedule import ExpansionBatches as ExpansionBatches
+from .algorithm.schedule import ExpansionSchedule as ExpansionSchedule
 from .comparison.comparison import compare as compare
 from .analysis.diagnosis import diagnose as diagnose
 from .deployment.fit import RobustClassifier as RobustClassifier

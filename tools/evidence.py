@@ -37,7 +37,7 @@ from math import ceil
 from pathlib import Path
 
 from pde_nb.algorithm.expansion import Schedule
-from pde_nb.algorithm.pacing import Pace
+from pde_nb.algorithm.schedule import Pace
 from pde_nb.cli.opening import open_data
 from pde_nb.comparison.comparison import Contender, contend
 from pde_nb.comparison.references import references_for, run_reference

@@ -14,9 +14,6 @@ from pde_nb.algorithm.expansion import Schedule
 from pde_nb.algorithm.groups import make_groups
 from pde_nb.core.checks import quiet
 from pde_nb.hf import RobustTrainer
-from pde_nb.methods.group_dro import GroupDRO
-from pde_nb.methods.pde import PDE
-from pde_nb.methods.reweighting import Reweighting
 
 from transformers import (  # isort: skip
     BertConfig,
@@ -84,7 +81,7 @@ usual = dict(
     save_strategy="no",
     logging_strategy="no",
 )
-auto = dict(
+best = dict(
     eval_strategy="epoch",
     save_strategy="epoch",
     load_best_model_at_end=True,
@@ -96,7 +93,7 @@ auto = dict(
 
 def make(folder="run", method="pde", kind=Watched, **changes):
     "A trainer of the toy; `changes` of its arguments, or of TrainingArguments."
-    own = ("schedule", "groups", "eval_groups", "patience", "eval_dataset", "train_dataset", "callbacks")
+    own = ("schedule", "groups", "eval_groups", "eval_dataset", "train_dataset", "callbacks")
     own += ("data_collator", "compute_metrics", "optimizers", "model", "model_init")
     mine = {name: changes.pop(name) for name in own if name in changes}
     if method == "pde" and "schedule" not in mine:
@@ -121,25 +118,11 @@ def weights(trainer):
     return torch.cat([p.detach().flatten() for p in trainer.model.parameters()])
 
 
-def in_processes(folder, of_one):
-    "A run of each kind, with batches of `of_one` examples in this process; its name and the trainer."
-    still = dict(per_device_train_batch_size=of_one, max_grad_norm=0.0)
-    cases = dict(
-        flat={},
-        reweighting=dict(method=Reweighting(), num_train_epochs=2),
-        group_dro=dict(method=GroupDRO(eta=0.5), num_train_epochs=2),
-        auto=dict(method=PDE(schedule="auto", rounds=2), **{**auto, "num_train_epochs": 12}),
-    )
-    for name, how in cases.items():
-        trainer = make(f"{folder}/{name}", model=small_model(dropout=0), **still, **how)
-        trainer.train()
-        yield name, trainer
-
-
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    for name, trainer in in_processes(sys.argv[1], 4):
-        said = dict(shown=rows(trainer), state=trainer.feed.state(), metrics=trainer.evaluate())
-        said["weights"] = weights(trainer)
-        torch.save(said, f"{sys.argv[1]}/{name}-{trainer.args.process_index}.pt")
+    still = dict(per_device_train_batch_size=4, max_grad_norm=0.0)
+    trainer = make(sys.argv[1] + "/run", model=small_model(dropout=0), **still)
+    trainer.train()
+    said = dict(shown=rows(trainer), weights=weights(trainer))
+    torch.save(said, f"{sys.argv[1]}/process-{trainer.args.process_index}.pt")
     torch.distributed.destroy_process_group()

@@ -255,7 +255,7 @@ def protection(record: dict, task: str, condition: str) -> Summary | None:
 
 def warmups(task: str) -> list[dict]:
     "Every warm-up of PDE in results/evidence: rounds, and showings until within a point of its best."
-    from pde_nb.algorithm.rounds import round_size
+    from pde_nb.algorithm.schedule import round_size
 
     result = read_once(task)["pde"]
     found = []

@@ -4,10 +4,11 @@
 
 # %% auto #0
 __all__ = ['MAX_GROUPS', 'as_column', 'Groups', 'make_groups', 'group_names', 'group_table', 'balanced_counts', 'random_rank',
-           'balanced_subset', 'Overlap', 'overlapping_groups', 'group_sum', 'minority_groups']
+           'balanced_subset', 'Overlap', 'overlapping_groups', 'warn_of_gaps', 'group_sum', 'minority_groups']
 
 # %% ../../nbs/02_algorithm/01_groups.ipynb #b85e5d78
 import hashlib
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -293,6 +294,20 @@ def overlapping_groups(
     pairs = [(k, c) for k in columns for c in np.unique(y)]
     member = np.stack([columns[k] & (y == c) for k, c in pairs], 1)
     return Overlap(member, tuple(f"{k} y={c}" for k, c in pairs))
+
+# %% ../../nbs/02_algorithm/01_groups.ipynb #gap00002
+def warn_of_gaps(found: Groups | Overlap, train: Groups, what: str):
+    "Warn of groups that are trained on and cannot be judged."
+    if isinstance(found, Overlap) or found.shape != train.shape:
+        return
+    gaps = np.flatnonzero((found.counts == 0) & (train.counts > 0))
+    if len(gaps):
+        names = ", ".join(np.array(group_names(train))[gaps[:5]])
+        warnings.warn(
+            f"{what} has no example of {len(gaps)} groups that are trained on ({names}), so worst_group says "
+            "nothing about them.",
+            stacklevel=3,
+        )
 
 # %% ../../nbs/02_algorithm/01_groups.ipynb #35834639
 def group_sum(

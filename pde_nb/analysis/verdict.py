@@ -295,7 +295,7 @@ def _fewer_attributes(attributes, groups):
 
 # %% ../../nbs/09_analysis/03_verdict.ipynb #ve000031
 from ..algorithm.expansion import small_group_cap
-from ..algorithm.pacing import Pace, Stage, advance
+from ..algorithm.schedule import Pace, Stage, advance, round_size
 
 # %% ../../nbs/09_analysis/03_verdict.ipynb #ve000032
 MANY = 40  # showings of a row that were enough in all warm-ups on record with 48 rows or more in each group
@@ -316,8 +316,6 @@ def showings_per_round(
     n_val: int,  # examples of the validation set
 ) -> float:
     "How often a round of PDE's warm-up, schedule auto, shows each row of the smallest group."
-    from pde_nb.algorithm.rounds import round_size
-
     counts = balanced_counts(groups.trusted_counts, small_group_cap(groups), "skip")
     warm = int(counts.sum())
     return round_size(warm, n_val) / warm

@@ -54,7 +54,7 @@ class PDE(Method):
 # %% ../../nbs/07_methods/06_pde.ipynb #4354d72f
 @patch
 def stage(self: PDE, epoch: int) -> int:
-    return self.pacing.stage(epoch)
+    return self.pacing.at(epoch).number
 
 
 @patch
@@ -69,12 +69,15 @@ def order(self: PDE, epoch: int) -> Int[np.ndarray, " shown"]:
 
 @patch
 def lr_factor(self: PDE, epoch: int) -> float:
-    return self.pacing.lr_factor(epoch)
+    return self.pacing.at(epoch).lr_factor
 
 
 @patch
 def resets(self: PDE, epoch: int) -> bool:
-    return self.pacing.resets(epoch)
+    if not self.reset or epoch == 0:
+        return False
+    before = self.stage(epoch - 1)
+    return self.stage(epoch) > before and (self.reset == "always" or before == 0)
 
 
 @patch
@@ -84,33 +87,31 @@ def finished(self: PDE, epoch: int) -> bool:
 
 @patch
 def after_epoch(self: PDE, epoch: int, val_worst_group: float, best: bool) -> bool:
-    return self.pacing.after_epoch(epoch, best)
+    self.pacing.epoch = epoch
+    return self.pacing.tell(best)
 
 # %% ../../nbs/07_methods/06_pde.ipynb #pd000006
 from ..algorithm.expansion import expansion_plan
-from ..algorithm.pacing import Pace
-from ..algorithm.rounds import geometric_plan
+from ..algorithm.schedule import ExpansionSchedule, Pace
 from ..core.arguments import whole_number
-from .schedules import AutoPacing, FixedPacing
 
 # %% ../../nbs/07_methods/06_pde.ipynb #00af4380
-def auto_pacing(pde: PDE) -> AutoPacing:
-    "The pacing of a method whose schedule sets itself."
+def auto_pacing(pde: PDE) -> ExpansionSchedule:
+    "The schedule of a method that sets it itself."
     of = pde.schedule_settings()
     pace = Pace(**{**of, "rounds": whole_number("rounds", of["rounds"], 1)})
-    plan = geometric_plan(pde.groups, pace.growth, pde.seed)
-    return AutoPacing(plan, pace, pde.n_val, pde.epochs)
+    return ExpansionSchedule.auto(pde.groups, pde.n_val, pde.seed, pace, pde.epochs)
 
 
-def fixed_pacing(pde: PDE) -> FixedPacing:
-    "The pacing of a method with a fixed schedule. Raises `ValueError` where nothing ends its warm-up."
+def fixed_pacing(pde: PDE) -> ExpansionSchedule:
+    "The fixed schedule of a method. Raises `ValueError` where nothing ends its warm-up."
     plan = expansion_plan(pde.groups, pde.schedule, pde.seed)
     if pde.schedule.warmup_epochs is None and type(pde).after_epoch is PDE.after_epoch:
         raise ValueError(
             "warmup_epochs=None leaves the end of the warm-up open, and nothing in this method ends it; "
             "give a number of epochs."
         )
-    return FixedPacing(plan, pde.epochs, **pde.schedule_settings())
+    return ExpansionSchedule(plan, epochs=pde.epochs, expansion_lr=pde.schedule_settings()["expansion_lr"])
 
 # %% ../../nbs/07_methods/06_pde.ipynb #480b4a5f
 FIXED = {"expansion_lr": 0.1, "reset": None}  # settings of a fixed schedule, and what they are when not given
@@ -232,7 +233,7 @@ def changed(self: PDE, changes: dict, groups: Groups) -> PDE:
     return replace(new, schedule=changed_schedule(base, groups, mine))
 
 # %% ../../nbs/07_methods/06_pde.ipynb #pd000009
-from .schedules import FEWER, schedule_within
+from .schedules import FEWER, schedule_lines, schedule_within
 
 # %% ../../nbs/07_methods/06_pde.ipynb #687e9f75
 @patch(cls_method=True)
@@ -262,19 +263,14 @@ from ..algorithm.expansion import ledger as plan_ledger
 # %% ../../nbs/07_methods/06_pde.ipynb #06807f0b
 @patch
 def state_dict(self: PDE) -> dict:
-    "What the pacing has learned, and the fingerprint of the plan."
-    return {**self.pacing.state(), "plan": self.pacing.plan.digest}
+    "Where the schedule is, and what it belongs to."
+    return self.pacing.state_dict()
 
 
 @patch
 def load_state_dict(self: PDE, state: dict):
-    "Go on from a state. Raises `ValueError` when it belongs to another plan."
-    if state["plan"] != self.pacing.plan.digest:
-        raise ValueError(
-            f"the state belongs to the plan {state['plan']}, not {self.pacing.plan.digest}; "
-            "resume with the same version of the library, or start anew."
-        )
-    self.pacing.restore(state)
+    "Go on from a state. Raises `ValueError` when it belongs to another schedule."
+    self.pacing.load_state_dict(state)
 
 
 @patch
@@ -286,7 +282,7 @@ def ledger(self: PDE, epochs: int | None = None):
 @patch
 def describe_plan(self: PDE, n_train: int) -> list[str]:
     "The schedule, and how the active set grows, in lines."
-    return self.pacing.describe(n_train)
+    return schedule_lines(self.pacing, n_train)
 
 # %% ../../nbs/07_methods/06_pde.ipynb #185d4357
 @dataclass

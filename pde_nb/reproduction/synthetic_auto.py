@@ -11,7 +11,7 @@ from itertools import count
 
 import numpy as np
 
-from ..algorithm.pacing import Pace, Stage, advance, geometric_sizes
+from ..algorithm.schedule import Pace, Stage, advance, geometric_sizes
 from ..theory.experiment import Curve, State, SyntheticPreset, Warmup, World, core_output, warmup_length
 from ..theory.network import group_counts
 

@@ -11,9 +11,8 @@ import time
 
 from tqdm.auto import tqdm
 
-from ..algorithm.pacing import pace_within
+from ..algorithm.schedule import ExpansionSchedule, pace_within
 from ..core.arguments import number
-from ..methods.schedules import AutoPacing, FixedPacing
 from ..training.folder import ENDED_EARLY, TIME_UP, Keeper
 from ..training.loop import keep_nothing
 from ..training.run import Run
@@ -95,9 +94,10 @@ def rounds_that_fit(self: Clock, run: Run, example: float) -> int:
     left, epoch = self.left, run.epoch
     last = run.n_epochs
     pacing = getattr(run.method, "pacing", None)
-    if last is None or isinstance(pacing, AutoPacing):
+    sets_itself = getattr(pacing, "pace", None) is not None
+    if last is None or sets_itself:
         fits = epoch + int(left / (example * len(run.method.order(epoch))))
-        if isinstance(pacing, AutoPacing):
+        if sets_itself:
             fits = min(fits, pacing.epochs or fits)
             pacing.fits = fits
         return fits
@@ -118,14 +118,14 @@ def plan_text(run: Run, minutes: float, fits: int) -> str:
     if fits <= 1:
         return f"{start}, and another does not fit into {minutes:g} minutes: the model is of a single round"
     pacing = getattr(run.method, "pacing", None)
-    if isinstance(pacing, AutoPacing):
+    if getattr(pacing, "pace", None):
         return f"{start}, so {fits:,} fit into {minutes:g} minutes{auto_text(pacing, fits)}"
     of = f" of {run.n_epochs:,}" if run.n_epochs else ""
-    part = fixed_text(pacing, fits) if isinstance(pacing, FixedPacing) else ""
+    part = fixed_text(pacing, fits) if pacing else ""
     return f"{start}, so {fits:,}{of} fit into {minutes:g} minutes{part}"
 
 
-def auto_text(pacing: AutoPacing, fits: int) -> str:
+def auto_text(pacing: ExpansionSchedule, fits: int) -> str:
     "What a schedule that sets itself makes of so many rounds."
     pace, most = pace_within(pacing.pace, fits)
     text = f"; the warm-up is over after {most:,} of them at the latest"
@@ -134,9 +134,9 @@ def auto_text(pacing: AutoPacing, fits: int) -> str:
     return text
 
 
-def fixed_text(pacing: FixedPacing, fits: int) -> str:
+def fixed_text(pacing: ExpansionSchedule, fits: int) -> str:
     "What of a fixed schedule so many rounds hold."
-    stage = pacing.stage(fits - 1)
+    stage = pacing.at(fits - 1).number
     if stage == 0:
         return "; the warm-up will not be over, so give more time or a shorter warm-up"
     return f"; the warm-up, and {stage} of {pacing.plan.n_stages - 1} expansions"
@@ -148,7 +148,7 @@ def take_up(run: Run, keeper: Keeper, minutes: float | None):
     if run.stopped in ENDED_EARLY:
         run.stopped = None
     pacing = getattr(run.method, "pacing", None)
-    if isinstance(pacing, AutoPacing) and minutes is None:
+    if pacing and minutes is None:
         pacing.fits = None
 
 

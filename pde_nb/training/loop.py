@@ -16,7 +16,6 @@ import torch
 from torch.nn.functional import cross_entropy
 from tqdm.auto import tqdm
 
-from ..methods.schedules import AutoPacing
 from ..networks.device import OUT_OF_MEMORY, largest_batch
 from .checkpoints import random_state, set_random_state
 from .folder import ENDED_EARLY
@@ -124,8 +123,8 @@ def progress_bar(run, on):
 def epochs_at_most(run) -> int | None:
     "Epochs of a run in all, unless one becomes better than all before; None where nothing bounds them."
     pacing = getattr(run.method, "pacing", None)
-    if run.n_epochs is None and isinstance(pacing, AutoPacing):
-        return run.epoch + pacing.rounds_left(run.epoch)
+    if run.n_epochs is None and getattr(pacing, "pace", None):
+        return pacing.at_most()
     return run.n_epochs
 
 
