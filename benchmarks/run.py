@@ -149,7 +149,7 @@ def synthetic_steps(n, biases, calls, repeats, clock):
     net = ConvNet(W, preset.dim, 0.03, 0.9)
     x, target = net.load(dense_patches(sample, rng), sample.y)
     data = structured(sample, biases)
-    fused = step_form(fast=True)
+    compiled = step_form(fast=True)
 
     def our_steps():
         w, g = W, np.zeros_like(W)
@@ -161,11 +161,11 @@ def synthetic_steps(n, biases, calls, repeats, clock):
     ours, _ = momentum_step(W, np.zeros_like(W), gradient(W, data), 0.03, 0.9)
     apart = np.abs(net.weights() - ours[:, : preset.dim]).max()
     assert apart < 1e-5, f"the two ways are {apart:.1e} apart after a step"
-    if fused is not structured:
-        from pde_nb.theory.fused import fused_descend
+    if compiled is not structured:
+        from pde_nb.theory.compiled import compiled_descend
 
-        form = fused(sample, biases)
-        ways["fused"] = lambda: fused_descend(W.copy(), form, calls, 0.03, 0.9)
+        form = compiled(sample, biases)
+        ways["compiled"] = lambda: compiled_descend(W.copy(), form, calls, 0.03, 0.9)
     return rows_of(f"synthetic, step on {n:,} examples", seconds_in_turn(ways, repeats, clock))
 
 
@@ -201,9 +201,9 @@ def bench_synthetic(args):
         "usual": partial(usual_experiment, preset, sizes),
         "pde_nb": partial(our_experiment, small, structured),
     }
-    fused = step_form(fast=True)
-    if fused is not structured:
-        ways["fused"] = partial(our_experiment, small, fused)
+    compiled = step_form(fast=True)
+    if compiled is not structured:
+        ways["compiled"] = partial(our_experiment, small, compiled)
     with threadpool_limits(1):
         rows = synthetic_steps(300 if args.quick else 10_000, True, 24, args.repeats, args.clock)
         rows += synthetic_steps(464, True, 64, args.repeats, args.clock)

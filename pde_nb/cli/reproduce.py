@@ -83,7 +83,7 @@ def reproduce(
     methods
         of tab:synthetic: some of its methods, each in quotes; of claims: some of the labels
     fast
-        fused steps for tab:synthetic, with numba; the last digits may differ
+        compiled steps for tab:synthetic, with numba; the last digits may differ
     quick
         a small phase diagram, in seconds
     jobs
@@ -281,7 +281,7 @@ def run_table(preset, changes, case: int, seeds: int, methods, jobs: int, fast: 
     seconds = round(time.perf_counter() - start, 1)
     rows = [seed_row(record) for record in runs.records]
     how = dict(settings=asdict(chosen), case=case, seeds=seeds, seconds=seconds, jobs=jobs)
-    write_record(folder, **how, **({"steps": "fused"} if fast else {}), rows=rows)
+    write_record(folder, **how, **({"steps": "compiled"} if fast else {}), rows=rows)
     if json:
         write_json_to(dict(rows=rows), json)
     if json != SCREEN:

@@ -114,7 +114,7 @@ RELEASED = SyntheticPreset(
 class World:
     "What all methods of one seed share."
 
-    train: Structured  # in order of entry: warm-up, expansions, all others; `Blocks` where steps are fused
+    train: Structured  # in order of entry: warm-up, expansions, all others; `Tiles` where steps are compiled
     test: Structured  # the same form
     balanced: Structured  # four equal groups
     valid: Structured  # four equal groups
@@ -148,7 +148,7 @@ def draw_world(
     preset: SyntheticPreset,
     case: int,  # 1: weak core feature; 2: strong
     seed: int,
-    form=structured,  # gives a sample the form that steps need: `structured`, or `in_blocks` for fused steps
+    form=structured,  # gives a sample the form that steps need; `in_tiles` for compiled ones
 ) -> World:
     """Data, starting weights and plan of one seed.
 
@@ -209,9 +209,9 @@ def right_predictions(W: np.ndarray, data) -> tuple[np.ndarray, np.ndarray]:
     "Right predictions and examples of each of the four groups, whatever form the data have."
     if isinstance(data, Structured):
         return group_counts(W, data)
-    from pde_nb.theory.fused import fused_counts  # needs numba; whoever gave data this form has it
+    from pde_nb.theory.compiled import compiled_counts  # needs numba; whoever gave data this form has it
 
-    return fused_counts(W, data)
+    return compiled_counts(W, data)
 
 # %% ../../nbs/03_theory/07_experiment.ipynb #fx000001
 class Evaluation(NamedTuple):
@@ -268,7 +268,7 @@ class Curve:
         return record
 
     def take(self, rows):
-        "Rows of `fused_descend` as of now: alignments with core and spurious feature, and loss."
+        "Rows of `compiled_descend` as of now: alignments with core and spurious feature, and loss."
         for k, row in enumerate(rows.tolist()):
             now = self.t0 + k * self.every
             if not (self.rows and self.rows[-1][0] == now):
@@ -316,7 +316,11 @@ class State:
         if isinstance(data, Structured):
             W, g = descend(self.W, data, iterations, *form, curve.watch(data))
         else:
-            W, g = fused_stage(self.W, data, iterations, *form, curve)
+            from pde_nb.theory.compiled import compiled_descend
+
+            directions = curve.world.v_c, curve.world.v_s
+            W, g, rows = compiled_descend(self.W, data, iterations, *form, directions, curve.every)
+            curve.take(rows)
         curve.t0 += iterations
         return replace(self, W=W, g=g, curve=curve)
 
@@ -324,16 +328,6 @@ class State:
         "With an evaluation added."
         now = evaluation(self.W, self.curve.world, examples)
         return replace(self, evaluations=(*self.evaluations, now))
-
-# %% ../../nbs/03_theory/07_experiment.ipynb #fx000002
-def fused_stage(W, data, iterations, lr, gamma, dampened, g, curve: Curve) -> tuple[np.ndarray, np.ndarray]:
-    "What `descend` does with the `watch` of a curve, in the fused step."
-    from pde_nb.theory.fused import fused_descend
-
-    directions = curve.world.v_c, curve.world.v_s
-    W, g, rows = fused_descend(W, data, iterations, lr, gamma, dampened, g, directions, curve.every)
-    curve.take(rows)
-    return W, g
 
 # %% ../../nbs/03_theory/07_experiment.ipynb #6f7bef90
 def erm(world: World, momentum: bool) -> State:
@@ -415,20 +409,20 @@ SYNTHETIC_METHODS = {
 
 
 def step_form(fast: bool):
-    "The `form` of `draw_world`: for fused steps if they are wanted and numba is there, else for plain ones."
+    "The `form` of `draw_world`: for compiled steps where they are wanted and numba is there."
     if not (fast and find_spec("numba")):
         return structured
-    from pde_nb.theory.fused import in_blocks
+    from pde_nb.theory.compiled import in_tiles
 
-    return in_blocks
+    return in_tiles
 
 
 def prepare_steps(fast: bool):
-    "Have fused steps compiled where they are wanted, before processes begin that need them."
+    "Have steps compiled where that is wanted, before processes begin that need them."
     if fast and find_spec("numba"):
-        from pde_nb.theory.fused import prepare
+        from pde_nb.theory.compiled import compile_steps
 
-        prepare()
+        compile_steps()
 
 # %% ../../nbs/03_theory/07_experiment.ipynb #fx000005
 def run_seed(
@@ -436,7 +430,7 @@ def run_seed(
     case: int,  # 1: weak core feature; 2: strong
     seed: int,
     methods=tuple(SYNTHETIC_METHODS),  # names
-    fast: bool = False,  # in fused steps, which need numba; see `step_form`
+    fast: bool = False,  # in compiled steps, which need numba; see `step_form`
 ) -> dict[str, State]:
     "Some methods on one seed; those with a warm-up share it. Raises `ValueError` for an unknown name."
     chosen = {name: lookup(name, SYNTHETIC_METHODS, "method") for name in methods}

@@ -63,7 +63,7 @@ def seed_records(
     case: int,
     seed: int,
     methods=tuple(SYNTHETIC_METHODS),  # names
-    fast: bool = False,  # in fused steps, see `run_seed`
+    fast: bool = False,  # in compiled steps, see `run_seed`
 ) -> list[dict]:
     "The records of one seed, see `run_record`; what a worker process runs."
     return [run_record(name, state) for name, state in run_seed(preset, case, seed, methods, fast).items()]
@@ -272,7 +272,7 @@ def synthetic_tasks(
     methods: list[str],
     figures: bool,  # whether they will be drawn
     jobs: int = 1,  # worker processes
-    fast: bool = False,  # in fused steps
+    fast: bool = False,  # in compiled steps
 ) -> SyntheticTasks:
     """The tasks of the table, and those that only the figures need.
 
@@ -300,7 +300,7 @@ def run_synthetic(
     jobs: int = 1,  # worker processes
     figures: bool = True,  # also what only the figures need
     progress=None,  # called as progress(done, total) after each task
-    fast: bool = False,  # in fused steps, see `run_seed`
+    fast: bool = False,  # in compiled steps, see `run_seed`
 ) -> SyntheticRuns:
     "Run everything that `tab:synthetic` shows."
     tasks = synthetic_tasks(preset, case, seeds, methods, figures, jobs, fast)
