@@ -150,16 +150,7 @@ class PDECallback(Callback):
         self.expansion_lr = number("expansion_lr", expansion_lr, 0, above=True)
         self.prefix = prefix
         self.counts = None  # right predictions and examples by group of the last validation: GroupCounts
-        self.factor = 1.0  # by which learning rates are multiplied now
         self.each_epoch = False  # whether validation follows each epoch of the plan
-
-    def state_dict(self) -> dict:
-        "What was done to the learning rate."
-        return dict(factor=self.factor)
-
-    def load_state_dict(self, state_dict: dict):
-        "Go on from a state."
-        self.factor = state_dict["factor"]
 
     def on_load_checkpoint(self, trainer: Trainer, pl_module, checkpoint: dict):
         "Raises `ValueError` for a checkpoint that does not say which batch comes next."
@@ -181,13 +172,11 @@ class PDECallback(Callback):
         trainer._accelerator_connector.use_distributed_sampler = False
         if stage == "fit":
             check_trainer(trainer)
-            trainer.fit_loop.max_epochs, self.factor = 1, 1.0
+            trainer.fit_loop.max_epochs = 1
             usual = (trainer.val_check_interval, trainer.check_val_every_n_epoch) == (1.0, 1)
             if usual and not trainer.fast_dev_run:
                 self.each_epoch = True
-                trainer.val_check_interval = (
-                    data.n_steps
-                )  # else checkpoints wait for the end of the one epoch
+                trainer.val_check_interval = data.n_steps  # else checkpoints wait for the end of the epoch
 
     def on_train_start(self, trainer: Trainer, pl_module):
         "Raises `ValueError` where other batches than the plan's are to come, or a rate that stands still."
@@ -203,12 +192,11 @@ class PDECallback(Callback):
     def on_train_batch_start(self, trainer: Trainer, pl_module, batch, batch_idx: int):
         "Lower the learning rates where the warm-up is over; say whether validation is to follow."
         batches = trainer.datamodule.batches
-        stage = batches.schedule.at(batches.epoch_of(batch_idx)).number
-        wanted = self.expansion_lr if stage else 1.0
-        if wanted != self.factor:
+        epochs = batches.epoch_of(batch_idx - 1), batches.epoch_of(batch_idx)
+        before, now = (batches.schedule.at(epoch).number for epoch in epochs)
+        if now and (before == 0 or batch_idx == 0):
             schedulers = [config.scheduler for config in trainer.lr_scheduler_configs]
-            scale_rates(trainer.optimizers, schedulers, wanted / self.factor)
-            self.factor = wanted
+            scale_rates(trainer.optimizers, schedulers, self.expansion_lr)
         if self.each_epoch:
             ends = batch_idx + 1 in batches.ends
             trainer.val_check_batch = batch_idx + 1 if ends else len(batches) + 1
