@@ -9,16 +9,31 @@ __all__ = ['FIXED', 'AUTO', 'OFF', 'RESETS', 'SCHEDULE_FIELDS', 'PDE', 'Balanced
 from dataclasses import asdict, dataclass, fields, replace
 
 import numpy as np
-from fastcore.basics import patch
 from jaxtyping import Int
 
-from ..algorithm.expansion import Schedule
+from ..algorithm.expansion import Schedule, expansion_plan
+from ..algorithm.expansion import ledger as plan_ledger
 from ..algorithm.groups import Groups
+from ..algorithm.schedule import ExpansionSchedule, Pace
+from ..core.arguments import did_you_mean, number, whole_number
 from ..core.style import COLOURS
-from .base import Method
-from .schedules import default_schedule
+from .base import Method, check_attributes, epoch_rng
+from pde_nb.methods.schedules import (
+    FEWER,
+    changed_schedule,
+    default_schedule,
+    schedule_lines,
+    schedule_within,
+)
 
 # %% ../../nbs/07_methods/06_pde.ipynb #8da82b55
+FIXED = {"expansion_lr": 0.1, "reset": None}  # settings of a fixed schedule, and what they are when not given
+AUTO = asdict(Pace())  # those of 'auto'; None: off
+OFF = tuple(name for name, value in AUTO.items() if value is None)  # are not named unless given
+RESETS = "once", "always"
+SCHEDULE_FIELDS = tuple(f.name for f in fields(Schedule))
+
+
 @dataclass
 class PDE(Method):
     """Progressive data expansion.
@@ -42,247 +57,165 @@ class PDE(Method):
     paper_augments = True
     schedules = ("auto", "fixed")  # that the method can have
 
+    @classmethod
+    def defaults(
+        cls,
+        kind: str,  # of data, see `Method.defaults`
+        groups: Groups,  # of the training examples
+        schedule: Schedule | str = "auto",
+    ) -> "PDE":
+        "PDE with plain settings for a kind of data; groups without examples are skipped."
+        if schedule == "fixed" and kind == "texts":
+            schedule = default_schedule(groups, *FEWER)
+        return cls(schedule=schedule)
+
+    def within(self, passes: float, groups: Groups, n_val: int = 0) -> "PDE":
+        "The method within a budget: as many rounds as it holds, or a plain fixed schedule that it holds."
+        if self.schedule == "auto":
+            return Method.within(self, passes, groups, n_val)
+        shown = number("budget", passes, 0, above=True) * len(groups)
+        return replace(self, schedule=schedule_within(groups, shown))
+
+    # settings
+
+    def schedule_settings(self) -> dict:
+        "The settings that belong to the schedule that was chosen, with their values."
+        usual = AUTO if self.schedule == "auto" else FIXED
+        own = {name: getattr(self, name) for name in usual}
+        return {name: usual[name] if value is None else value for name, value in own.items()}
+
+    def settings(self) -> dict:
+        "The settings that mean something for this schedule, as plain values."
+        schedule = self.schedule if isinstance(self.schedule, str) else asdict(self.schedule)
+        own = self.schedule_settings()
+        given = {name: own[name] for name in own if own[name] is not None or name not in OFF}
+        return {"epochs": self.epochs, "schedule": schedule, **given}
+
+    @classmethod
+    def title_of(cls, description: dict) -> str:
+        "The label, and which kind of schedule a run had, where the description says it."
+        if "schedule" not in description:
+            return cls.label
+        n = description.get("draws", 1)  # of earlier versions
+        kind = "auto" if description["schedule"] == "auto" else "fixed"
+        return f"{cls.label}, schedule {kind}{f', {n} draws' if n > 1 else ''}"
+
+    @classmethod
+    def setting_names(cls) -> list[str]:
+        "The names that `changed` takes: its own settings, and the fields of `Schedule`."
+        return [*(f.name for f in fields(cls)), *SCHEDULE_FIELDS]
+
+    def changed(self, changes: dict, groups: Groups) -> "PDE":
+        """The method with some settings changed, by name; those of `Schedule` go into a fixed schedule.
+        Raises `ValueError` for a name that it does not have, and for one of the other schedule."""
+        own = {name: value for name, value in changes.items() if name not in SCHEDULE_FIELDS}
+        mine = {name: value for name, value in changes.items() if name in SCHEDULE_FIELDS}
+        new = Method.changed(self, own, groups)
+        if mine and new.schedule == "auto":
+            new.refuse(next(iter(mine)), next(iter(mine.values())), "fixed")
+        new.check_schedule()
+        if not mine:
+            return new
+        base = default_schedule(groups) if new.schedule == "fixed" else new.schedule
+        return replace(new, schedule=changed_schedule(base, groups, mine))
+
+    def check(self, groups: Groups):
+        "Raises `ValueError` for settings out of range, and for data without attributes."
+        self.check_schedule()
+        if self.epochs is not None:
+            whole_number("epochs", self.epochs, 1)
+        check_attributes(self, groups)
+
+    def check_schedule(self):
+        "Raises `ValueError` for an unknown schedule, and for settings of the other one."
+        fixed = isinstance(self.schedule, Schedule) or self.schedule == "fixed"
+        if fixed and "fixed" not in self.schedules:
+            self.refuse("schedule", self.schedule, "fixed")
+        if not fixed and self.schedule != "auto":
+            known = ", ".join(map(repr, self.schedules))
+            hint = did_you_mean(self.schedule, self.schedules)
+            if self.schedule in ("paper", "released"):
+                hint = "; `robust_fit` knows this word, for the data sets that have such a preset"
+            raise ValueError(f"schedule={self.schedule!r}: use {known} or a Schedule{hint}.")
+        for name in FIXED if self.schedule == "auto" else AUTO:
+            if getattr(self, name) is not None:
+                self.refuse(name, getattr(self, name), "auto" if fixed else "fixed")
+        if fixed:
+            number("expansion_lr", self.schedule_settings()["expansion_lr"], 0, above=True)
+            if self.reset not in (None, *RESETS):
+                raise ValueError(
+                    f"reset={self.reset!r}: use 'once' or 'always'{did_you_mean(self.reset, RESETS)}, "
+                    "or None to keep the momentum."
+                )
+
+    def refuse(self, name: str, value, belongs: str):
+        "Raises the `ValueError` about a setting that belongs to the other kind of schedule."
+        method = "" if belongs in self.schedules else "method 'pde' with "
+        raise ValueError(
+            f"{name}={value!r} belongs to a schedule that is {belongs!r}: give {method}schedule={belongs!r} "
+            f"beside it, or leave {name} out."
+        )
+
+    # a run
+
     def setup(self):
+        own = self.schedule_settings()
+        if self.schedule == "auto":
+            pace = Pace(**{**own, "rounds": whole_number("rounds", own["rounds"], 1)})
+            self.pacing = ExpansionSchedule.auto(self.groups, self.n_val, self.seed, pace, self.epochs)
+            return
         if self.schedule == "fixed":
             self.schedule = default_schedule(self.groups)
-        self.pacing = auto_pacing(self) if self.schedule == "auto" else fixed_pacing(self)
+        plan = expansion_plan(self.groups, self.schedule, self.seed)
+        if self.schedule.warmup_epochs is None and type(self).after_epoch is PDE.after_epoch:
+            raise ValueError(
+                "warmup_epochs=None leaves the end of the warm-up open, and nothing in this method ends it; "
+                "give a number of epochs."
+            )
+        self.pacing = ExpansionSchedule(plan, epochs=self.epochs, expansion_lr=own["expansion_lr"])
 
     @property
     def goes_back(self):
         return self.schedule == "auto"
 
-# %% ../../nbs/07_methods/06_pde.ipynb #4354d72f
-@patch
-def stage(self: PDE, epoch: int) -> int:
-    return self.pacing.at(epoch).number
+    def stage(self, epoch: int) -> int:
+        return self.pacing.at(epoch).number
 
+    def active(self, epoch: int) -> Int[np.ndarray, " size"]:
+        return self.pacing.active(epoch)
 
-@patch
-def active(self: PDE, epoch: int) -> Int[np.ndarray, " size"]:
-    return self.pacing.active(epoch)
+    def order(self, epoch: int) -> Int[np.ndarray, " shown"]:
+        return self.pacing.order(epoch)
 
+    def lr_factor(self, epoch: int) -> float:
+        return self.pacing.at(epoch).lr_factor
 
-@patch
-def order(self: PDE, epoch: int) -> Int[np.ndarray, " shown"]:
-    return self.pacing.order(epoch)
+    def finished(self, epoch: int) -> bool:
+        return self.pacing.finished(epoch)
 
+    def resets(self, epoch: int) -> bool:
+        if not self.reset or epoch == 0:
+            return False
+        before = self.stage(epoch - 1)
+        return self.stage(epoch) > before and (self.reset == "always" or before == 0)
 
-@patch
-def lr_factor(self: PDE, epoch: int) -> float:
-    return self.pacing.at(epoch).lr_factor
+    def after_epoch(self, epoch: int, val_worst_group: float, best: bool) -> bool:
+        self.pacing.epoch = epoch
+        return self.pacing.tell(best)
 
+    def state_dict(self) -> dict:
+        return self.pacing.state_dict()
 
-@patch
-def resets(self: PDE, epoch: int) -> bool:
-    if not self.reset or epoch == 0:
-        return False
-    before = self.stage(epoch - 1)
-    return self.stage(epoch) > before and (self.reset == "always" or before == 0)
+    def load_state_dict(self, state: dict):
+        self.pacing.load_state_dict(state)
 
+    def ledger(self, epochs: int | None = None):
+        "Which example entered when, in the first `epochs` epochs; None: in all, of 'auto' in all so far."
+        return plan_ledger(self.pacing.plan, self.pacing.first_epochs(epochs))
 
-@patch
-def finished(self: PDE, epoch: int) -> bool:
-    return self.pacing.finished(epoch)
-
-
-@patch
-def after_epoch(self: PDE, epoch: int, val_worst_group: float, best: bool) -> bool:
-    self.pacing.epoch = epoch
-    return self.pacing.tell(best)
-
-# %% ../../nbs/07_methods/06_pde.ipynb #pd000006
-from ..algorithm.expansion import expansion_plan
-from ..algorithm.schedule import ExpansionSchedule, Pace
-from ..core.arguments import whole_number
-
-# %% ../../nbs/07_methods/06_pde.ipynb #00af4380
-def auto_pacing(pde: PDE) -> ExpansionSchedule:
-    "The schedule of a method that sets it itself."
-    of = pde.schedule_settings()
-    pace = Pace(**{**of, "rounds": whole_number("rounds", of["rounds"], 1)})
-    return ExpansionSchedule.auto(pde.groups, pde.n_val, pde.seed, pace, pde.epochs)
-
-
-def fixed_pacing(pde: PDE) -> ExpansionSchedule:
-    "The fixed schedule of a method. Raises `ValueError` where nothing ends its warm-up."
-    plan = expansion_plan(pde.groups, pde.schedule, pde.seed)
-    if pde.schedule.warmup_epochs is None and type(pde).after_epoch is PDE.after_epoch:
-        raise ValueError(
-            "warmup_epochs=None leaves the end of the warm-up open, and nothing in this method ends it; "
-            "give a number of epochs."
-        )
-    return ExpansionSchedule(plan, epochs=pde.epochs, expansion_lr=pde.schedule_settings()["expansion_lr"])
-
-# %% ../../nbs/07_methods/06_pde.ipynb #480b4a5f
-FIXED = {"expansion_lr": 0.1, "reset": None}  # settings of a fixed schedule, and what they are when not given
-AUTO = asdict(Pace())  # those of 'auto'; None: off
-OFF = tuple(name for name, value in AUTO.items() if value is None)  # are not named unless given
-RESETS = "once", "always"
-
-
-@patch
-def schedule_settings(self: PDE) -> dict:
-    "The settings that belong to the schedule that was chosen, with their values."
-    usual = AUTO if self.schedule == "auto" else FIXED
-    own = {name: getattr(self, name) for name in usual}
-    return {name: usual[name] if value is None else value for name, value in own.items()}
-
-
-@patch
-def settings(self: PDE) -> dict:
-    "The settings that mean something for this schedule, as plain values."
-    schedule = self.schedule if isinstance(self.schedule, str) else asdict(self.schedule)
-    own = self.schedule_settings()
-    given = {name: own[name] for name in own if own[name] is not None or name not in OFF}
-    return {"epochs": self.epochs, "schedule": schedule, **given}
-
-
-@patch(cls_method=True)
-def title_of(cls: PDE, description: dict) -> str:
-    "The label, and which kind of schedule a run had, where the description says it."
-    if "schedule" not in description:
-        return cls.label
-    draws = (
-        f", {description['draws']} draws" if description.get("draws", 1) > 1 else ""
-    )  # of earlier versions
-    return f"{cls.label}, schedule {'auto' if description.get('schedule') == 'auto' else 'fixed'}{draws}"
-
-# %% ../../nbs/07_methods/06_pde.ipynb #pd000007
-from ..core.arguments import did_you_mean, number
-from .base import check_attributes, epoch_rng
-
-# %% ../../nbs/07_methods/06_pde.ipynb #0bcabc70
-@patch
-def check(self: PDE, groups: Groups):
-    "Raises `ValueError` for settings out of range, and for data without attributes."
-    self.check_schedule()
-    if self.epochs is not None:
-        whole_number("epochs", self.epochs, 1)
-    check_attributes(self, groups)
-
-
-@patch
-def check_schedule(self: PDE):
-    "Raises `ValueError` for an unknown schedule, and for settings of the other one."
-    if isinstance(self.schedule, Schedule) and "fixed" not in self.schedules:
-        raise ValueError(f"schedule={self.schedule}: {self.foreign('fixed')}, or leave schedule out.")
-    if not isinstance(self.schedule, Schedule) and self.schedule not in self.schedules:
-        raise ValueError(self.unknown_schedule())
-    other, instead = (FIXED, "fixed") if self.schedule == "auto" else (AUTO, "auto")
-    for name in other:
-        if getattr(self, name) is not None:
-            raise ValueError(f"{name}={getattr(self, name)!r}: {self.foreign(instead)}, or leave {name} out.")
-    if self.schedule != "auto":
-        number("expansion_lr", self.schedule_settings()["expansion_lr"], 0, above=True)
-        if self.reset not in (None, *RESETS):
-            raise ValueError(
-                f"reset={self.reset!r}: use 'once' or 'always'{did_you_mean(self.reset, RESETS)}, "
-                "or None to keep the momentum."
-            )
-
-# %% ../../nbs/07_methods/06_pde.ipynb #a5cdf6d0
-@patch
-def foreign(self: PDE, instead: str) -> str:
-    "Why a setting of the other kind of schedule means nothing here, and what to give."
-    if instead not in self.schedules:
-        return f"method {self.name!r} sets its schedule itself; take method 'pde' with schedule={instead!r}"
-    why = "a fixed schedule does not ask validation"
-    if instead == "fixed":
-        why = "with schedule='auto' the method sets its schedule itself"
-    return f"{why}; give schedule={instead!r} beside it"
-
-
-@patch
-def unknown_schedule(self: PDE) -> str:
-    "What to say when `schedule` is none that the method has."
-    if self.schedule == "fixed":
-        return f"schedule='fixed': {self.foreign('fixed')}, or leave schedule out."
-    hint = did_you_mean(self.schedule, self.schedules)
-    text = f"schedule={self.schedule!r}: use {', '.join(map(repr, self.schedules))} or a Schedule{hint}"
-    if self.schedule in ("paper", "released"):
-        text += "; `robust_fit` knows this word, for the data sets that have such a preset"
-    return text + "."
-
-# %% ../../nbs/07_methods/06_pde.ipynb #pd000008
-from .schedules import changed_schedule
-
-# %% ../../nbs/07_methods/06_pde.ipynb #443a1fab
-SCHEDULE_FIELDS = tuple(f.name for f in fields(Schedule))
-
-
-@patch(cls_method=True)
-def setting_names(cls: PDE) -> list[str]:
-    "The names that `changed` takes: its own settings, and the fields of `Schedule`."
-    return [*(f.name for f in fields(cls)), *SCHEDULE_FIELDS]
-
-
-@patch
-def changed(self: PDE, changes: dict, groups: Groups) -> PDE:
-    """The method with some settings changed, by name; those of `Schedule` go into a fixed schedule.
-    Raises `ValueError` for a name that it does not have, and for one that belongs to the other schedule."""
-    own = {name: value for name, value in changes.items() if name not in SCHEDULE_FIELDS}
-    mine = {name: value for name, value in changes.items() if name in SCHEDULE_FIELDS}
-    new = Method.changed(self, own, groups)
-    if mine and new.schedule == "auto":
-        name = next(iter(mine))
-        raise ValueError(f"{name}={mine[name]!r}: {self.foreign('fixed')}, or leave {name} out.")
-    new.check_schedule()
-    if not mine:
-        return new
-    base = default_schedule(groups) if new.schedule == "fixed" else new.schedule
-    return replace(new, schedule=changed_schedule(base, groups, mine))
-
-# %% ../../nbs/07_methods/06_pde.ipynb #pd000009
-from .schedules import FEWER, schedule_lines, schedule_within
-
-# %% ../../nbs/07_methods/06_pde.ipynb #687e9f75
-@patch(cls_method=True)
-def defaults(
-    cls: PDE,
-    kind: str,  # of data, see `Method.defaults`
-    groups: Groups,  # of the training examples
-    schedule: Schedule | str = "auto",
-) -> PDE:
-    "PDE with plain settings for a kind of data; groups without examples are skipped."
-    if schedule == "fixed" and kind == "texts":
-        schedule = default_schedule(groups, *FEWER)
-    return cls(schedule=schedule)
-
-
-@patch
-def within(self: PDE, passes: float, groups: Groups, n_val: int = 0) -> PDE:
-    "The method within a budget: as many rounds as it holds, or a plain fixed schedule that it holds."
-    if self.schedule == "auto":
-        return Method.within(self, passes, groups, n_val)
-    shown = number("budget", passes, 0, above=True) * len(groups)
-    return replace(self, schedule=schedule_within(groups, shown))
-
-# %% ../../nbs/07_methods/06_pde.ipynb #pd000010
-from ..algorithm.expansion import ledger as plan_ledger
-
-# %% ../../nbs/07_methods/06_pde.ipynb #06807f0b
-@patch
-def state_dict(self: PDE) -> dict:
-    "Where the schedule is, and what it belongs to."
-    return self.pacing.state_dict()
-
-
-@patch
-def load_state_dict(self: PDE, state: dict):
-    "Go on from a state. Raises `ValueError` when it belongs to another schedule."
-    self.pacing.load_state_dict(state)
-
-
-@patch
-def ledger(self: PDE, epochs: int | None = None):
-    "Which example entered when, in the first `epochs` epochs; None: in all, of 'auto' in all so far."
-    return plan_ledger(self.pacing.plan, self.pacing.first_epochs(epochs))
-
-
-@patch
-def describe_plan(self: PDE, n_train: int) -> list[str]:
-    "The schedule, and how the active set grows, in lines."
-    return schedule_lines(self.pacing, n_train)
+    def describe_plan(self, n_train: int) -> list[str]:
+        "The schedule, and how the active set grows, in lines."
+        return schedule_lines(self.pacing, n_train)
 
 # %% ../../nbs/07_methods/06_pde.ipynb #185d4357
 @dataclass
