@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Int
 
 from .groups import Groups, balanced_counts, random_rank
-from ..core.arguments import did_you_mean
+from ..core.arguments import did_you_mean, whole_number
 
 # %% ../../nbs/02_algorithm/03_expansion.ipynb #ef68cc21
 def draw_order(
@@ -72,11 +72,7 @@ class Schedule:
     redraw: str | None = None  # 'class': replace the warm-up set when the warm-up ends
 
     def __post_init__(self):
-        for name in ("warmup_epochs", "expand_by", "expand_every", "n_expansions", "n_epochs", "warmup_cap"):
-            object.__setattr__(self, name, _whole(name, getattr(self, name)))
-        _check_expansions(self)
-        _check_lengths(self)
-        _check_choices(self)
+        _check_schedule(self)
 
 # %% ../../nbs/02_algorithm/03_expansion.ipynb #bdca28dc
 @dataclass(frozen=True, eq=False)
@@ -136,7 +132,7 @@ def expansion_plan(
     if schedule.redraw == "class":
         rank, again = _take(groups, _redraw_counts(groups), rng)
         if not len(again):
-            _refuse("redraw", schedule.redraw, "no attribute has examples of every class, so none are drawn")
+            raise ValueError("redraw='class': no attribute has examples of every class, so none are drawn.")
         sets.append(again)
     sizes = _expansion_sizes(schedule, len(groups) - len(sets[-1]))
     order = np.concatenate([*sets, draw_order(groups, rank, sizes, schedule.draw, rng)])
@@ -178,62 +174,28 @@ def _warn_unused(plan):
         )
 
 # %% ../../nbs/02_algorithm/03_expansion.ipynb #dc7a2212
-def _check_expansions(schedule):
-    "Raise `ValueError` unless every expansion adds and trains something."
-    by, every = schedule.expand_by, schedule.expand_every
-    if by is None or every is None:
-        raise ValueError(
-            f"expand_by={by}, expand_every={every}: give whole numbers; n_expansions=0 for a warm-up alone."
-        )
-    sizes = by if isinstance(by, tuple) else (by,)
-    if any(size < 1 for size in sizes):
-        _refuse("expand_by", by, "every expansion adds at least 1 example")
-    if every < 1:
-        _refuse("expand_every", every, "train for at least 1 epoch after an expansion")
+LEAST = dict(warmup_epochs=0, expand_by=1, expand_every=1, n_expansions=0, n_epochs=0, warmup_cap=1)
 
 
-def _check_lengths(schedule):
-    "Raise `ValueError` for a number of epochs, expansions or examples that cannot be."
-    for name in ("warmup_epochs", "n_expansions", "n_epochs"):
+def _check_schedule(schedule: Schedule):
+    "Turn whole numbers into ints. Raises `ValueError` for what a setting cannot be."
+    for name, least in LEAST.items():
         value = getattr(schedule, name)
-        if value is not None and value < 0:
-            _refuse(name, value, "a number of epochs or expansions is at least 0")
-    if schedule.warmup_cap is not None and schedule.warmup_cap < 1:
-        _refuse("warmup_cap", schedule.warmup_cap, "take at least 1 example from each group")
+        if name == "expand_by" and isinstance(value, (tuple, list)):
+            whole = tuple(whole_number(f"expand_by[{i}]", size, least) for i, size in enumerate(value))
+        elif value is None and name not in ("expand_by", "expand_every"):
+            continue
+        else:
+            whole = whole_number(name, value, least)
+        object.__setattr__(schedule, name, whole)
     by, number = schedule.expand_by, schedule.n_expansions
     if isinstance(by, tuple) and number not in (None, len(by)):
-        _refuse("n_expansions", number, f"expand_by lists {len(by)} expansions")
-
-# %% ../../nbs/02_algorithm/03_expansion.ipynb #ea60f8be
-def _check_choices(schedule):
-    "Raise `ValueError` for a name that is none of those there are."
-    if schedule.draw not in DRAWS:
-        hint = did_you_mean(schedule.draw, DRAWS)
-        _refuse("draw", schedule.draw, f"use one of {', '.join(DRAWS)}{hint}")
-    if schedule.redraw not in (None, "class"):
-        _refuse("redraw", schedule.redraw, "use None or 'class'")
-
-
-def _whole(name, value):
-    "A whole number, a tuple of them, or None; a float or array scalar that is whole becomes an int."
-    if value is None:
-        return None
-    if isinstance(value, (tuple, list)) and name == "expand_by":
-        if None in value:
-            _refuse(name, value, "give a whole number for each expansion")
-        return tuple(_whole(f"{name}[{i}]", v) for i, v in enumerate(value))
-    try:
-        whole = int(value)
-    except (TypeError, ValueError, OverflowError):
-        whole = None
-    if whole is None or isinstance(value, (str, bool)) or whole != value:
-        _refuse(name, value, "give a whole number")
-    return whole
-
-
-def _refuse(name, value, why):
-    "Raise the `ValueError` about a setting."
-    raise ValueError(f"{name}={value!r}: {why}.")
+        raise ValueError(f"n_expansions={number}: expand_by lists {len(by)} expansions.")
+    for name, words in (("draw", DRAWS), ("redraw", (None, "class"))):
+        value = getattr(schedule, name)
+        if value not in words:
+            hint = did_you_mean(value, [word for word in words if word])
+            raise ValueError(f"{name}={value!r}: use one of {', '.join(map(str, words))}{hint}.")
 
 # %% ../../nbs/02_algorithm/03_expansion.ipynb #19452495
 def ledger(

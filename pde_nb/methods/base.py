@@ -16,7 +16,6 @@ from functools import cached_property
 
 import numpy as np
 import torch
-from fastcore.basics import patch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
@@ -80,47 +79,200 @@ class Method:
             cls.label = vars(cls).get("label", cls.name)
             cls.mark = vars(cls).get("mark", ("#000000", "."))
 
+    # settings, and what a record and a table say of them
+
+    def settings(self) -> dict:
+        "The settings as plain values; those that mean something, where they depend on one another."
+        return asdict(self)
+
+    @classmethod
+    def title_of(cls, description: dict) -> str:
+        "What a table calls a run of this method, from its `describe`: the label, and its schedule if any."
+        return cls.label
+
+    @property
+    def title(self) -> str:
+        "What a table calls the method: the label, and its schedule if it has one."
+        return self.title_of(describe(self))
+
+    @classmethod
+    def setting_names(cls) -> list[str]:
+        "The names that `changed` takes."
+        return [f.name for f in fields(cls)]
+
+    def changed(self, changes: dict, groups: Groups) -> "Method":
+        "The method with some settings changed, by name. Raises `ValueError` for a name that is none."
+        there = self.setting_names()
+        for name in changes:
+            if name not in there:
+                raise ValueError(
+                    f"there is no setting {name!r} for method {self.name!r}{taken_out(name, there)}; "
+                    f"there are {', '.join(there)}."
+                )
+        return replace(self, **changes)
+
+    @classmethod
+    def defaults(
+        cls,
+        kind: str,  # of data: one of `EPOCHS`
+        groups: Groups,  # of the training examples
+    ) -> "Method":
+        "The method with plain settings for a kind of data."
+        return cls(plain_epochs(kind))
+
+    def epoch_size(self, groups: Groups, n_val: int = 0) -> int:
+        "How many examples the first epoch shows."
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            return len(self.begin(groups, 0, n_val).order(0))
+
+    def within(
+        self,
+        passes: float,  # over the training set, above 0
+        groups: Groups,  # of the training examples
+        n_val: int = 0,  # examples of the validation set
+    ) -> "Method":
+        "The method with as many epochs as a budget holds. Raises `ValueError` when it holds none."
+        shown = number("budget", passes, 0, above=True) * len(groups)
+        size = self.epoch_size(groups, n_val)
+        if shown < size:
+            raise ValueError(
+                f"budget={passes:g}: one epoch of {self.label} needs {rounded_up(size / len(groups))}; "
+                "give at least that, or leave the method out."
+            )
+        return replace(self, epochs=int(shown // size))
+
+    def whole_passes(self, passes: float) -> int:
+        "The whole passes of a budget. Raises `ValueError` when they are fewer than `passes_needed`."
+        if number("budget", passes, 0, above=True) >= self.passes_needed:
+            return int(passes)
+        needed = "one whole pass"
+        if self.passes_needed > 1:
+            needed = f"{self.passes_needed} whole passes, one for each network"
+        raise ValueError(
+            f"budget={passes:g}: {self.label} needs {needed}; give at least that, or leave the method out."
+        )
+
+    # before training
+
+    def begin(
+        self,
+        groups: Groups,  # of the training examples
+        seed: int,
+        n_val: int = 0,  # examples of the validation set
+    ) -> "Method":
+        "A copy that is bound to a run. Raises `ValueError` for settings that do not fit its groups."
+        bound = copy(self)
+        bound.check(groups)
+        bound.groups = groups
+        bound.seed = seed
+        bound.n_val = n_val
+        bound.setup()
+        return bound
+
+    def check(self, groups: Groups):
+        "Raises `ValueError` for settings out of range, and for groups that it cannot work with."
+        whole_number("epochs", self.epochs, 1)
+        check_attributes(self, groups)
+
+    def setup(self):
+        "Work out, once, what follows from `self.groups` and `self.seed`."
+
+    def describe_plan(
+        self,  # bound to groups, as `begin` returns it
+        n_train: int,  # training examples
+    ) -> list[str]:
+        "What the method is going to do, in lines."
+        size = f"{len(self.active(0)):,} of {n_train:,} examples"
+        lines = [f"method {self.name}, {settings_text(self.settings())}; {size}"]
+        if stages := self.first():
+            method, changes = stages
+            how = settings_text(changes) or "the same settings"
+            lines.append(f"two stages: first {settings_text(describe(method))}, with {how}")
+        return lines
+
+    # an epoch: what it shows, at which rate, and whether it is still to come
+
+    def active(self, epoch: int) -> Int[np.ndarray, " size"]:
+        "The examples that an epoch draws from."
+        return np.arange(len(self.groups))
+
+    def order(self, epoch: int) -> Int[np.ndarray, " shown"]:
+        "The examples that an epoch shows, in this order."
+        return epoch_rng(self.seed, epoch).permutation(self.active(epoch))
+
+    def stage(self, epoch: int) -> int:
+        "How many expansions there were; 0 in a warm-up, and where there is none."
+        return 0
+
+    def lr_factor(self, epoch: int) -> float:
+        "The learning rate of an epoch is multiplied by this."
+        return 1.0
+
+    def resets(self, epoch: int) -> bool:
+        "Whether the optimiser forgets its state before an epoch."
+        return False
+
+    def finished(self, epoch: int) -> bool:
+        "Whether training is over before an epoch; 0 is the first."
+        return epoch >= self.epochs
+
+    # a batch
+
+    def loss(
+        self,
+        losses: Float[Tensor, " batch"],
+        groups: Int[Tensor, " batch"],
+    ) -> Float[Tensor, ""]:
+        "One number from the losses of a batch and the ids of its training groups."
+        return losses.mean()
+
+    def batch_loss(self, batch: Batch) -> Float[Tensor, ""]:
+        "One number from all that is known about a batch."
+        return self.loss(batch.losses, batch.groups)
+
+    def attach(self, model: nn.Module) -> list[nn.Module]:
+        "Networks of the method's own, to be trained beside the model."
+        return []
+
+    # after an epoch, and after a kill
+
+    def after_epoch(
+        self,
+        epoch: int,
+        val_worst_group: float,  # in [0, 1]; an upper bound unless `best`, or the method is `exact`
+        best: bool,  # whether the epoch was the best so far
+    ) -> bool:
+        "Hear how validation went; true: go on from the best epoch."
+        return False
+
+    def state_dict(self) -> dict:
+        "What the method has learned from the run."
+        return {name: getattr(self, name) for name in self.learned}
+
+    def load_state_dict(self, state: dict):
+        "Take back what `state_dict` returned."
+        for name in self.learned:
+            setattr(self, name, state[name])
+
+    def ledger(self, epochs: int | None = None) -> "np.ndarray | None":
+        "Which example entered when in the first epochs, a structured array; None where all do at once."
+        return None
+
+    # two stages
+
+    def first(self) -> "tuple[Method, dict] | None":
+        "The method of a first stage and how its settings differ; None where there is none."
+        return None
+
+    def after_first(self, first: "First", model: nn.Module) -> list[str]:
+        "Take what the first stage came to; notes for the report."
+        return []
+
 # %% ../../nbs/07_methods/01_base.ipynb #bb000004
-@patch
-def settings(self: Method) -> dict:
-    "The settings as plain values; those that mean something, where they depend on one another."
-    return asdict(self)
-
-
 def describe(method: Method) -> dict:
     "Name and settings as plain values, for the record of a run."
     return dict(name=method.name, **method.settings())
-
-
-@patch(cls_method=True)
-def title_of(cls: Method, description: dict) -> str:
-    "What a table calls a run of this method, from its `describe`: the label, and the schedule if it has one."
-    return cls.label
-
-
-@patch(as_prop=True)
-def title(self: Method) -> str:
-    "What a table calls the method: the label, and its schedule if it has one."
-    return self.title_of(describe(self))
-
-# %% ../../nbs/07_methods/01_base.ipynb #ffeb5f4b
-@patch(cls_method=True)
-def setting_names(cls: Method) -> list[str]:
-    "The names that `changed` takes."
-    return [f.name for f in fields(cls)]
-
-
-@patch
-def changed(self: Method, changes: dict, groups: Groups) -> "Method":
-    "The method with some settings changed, by name. Raises `ValueError` for a name that it does not have."
-    there = self.setting_names()
-    for name in changes:
-        if name not in there:
-            raise ValueError(
-                f"there is no setting {name!r} for method {self.name!r}{taken_out(name, there)}; "
-                f"there are {', '.join(there)}."
-            )
-    return replace(self, **changes)
 
 # %% ../../nbs/07_methods/01_base.ipynb #74721d06
 class CannotRun(ValueError):
@@ -149,35 +301,6 @@ def check_attributes(method: Method, groups: Groups):
         "method that needs none, such as 'jtt' or 'lff'."
     )
 
-# %% ../../nbs/07_methods/01_base.ipynb #1605d73f
-@patch
-def begin(
-    self: Method,
-    groups: Groups,  # of the training examples
-    seed: int,
-    n_val: int = 0,  # examples of the validation set
-) -> Method:
-    "A copy that is bound to a run. Raises `ValueError` for settings that do not fit its groups."
-    bound = copy(self)
-    bound.check(groups)
-    bound.groups = groups
-    bound.seed = seed
-    bound.n_val = n_val
-    bound.setup()
-    return bound
-
-
-@patch
-def check(self: Method, groups: Groups):
-    "Raises `ValueError` for settings out of range, and for groups that it cannot work with."
-    whole_number("epochs", self.epochs, 1)
-    check_attributes(self, groups)
-
-
-@patch
-def setup(self: Method):
-    "Work out, once, what follows from `self.groups` and `self.seed`."
-
 # %% ../../nbs/07_methods/01_base.ipynb #fd8fa368
 def epoch_rng(
     seed: int,
@@ -186,94 +309,6 @@ def epoch_rng(
 ) -> np.random.Generator:
     "The random numbers of an epoch: the same ones whenever they are asked for."
     return np.random.default_rng([seed, epoch, *stream])
-
-# %% ../../nbs/07_methods/01_base.ipynb #5e919052
-@patch
-def active(self: Method, epoch: int) -> Int[np.ndarray, " size"]:
-    "The examples that an epoch draws from."
-    return np.arange(len(self.groups))
-
-
-@patch
-def order(self: Method, epoch: int) -> Int[np.ndarray, " shown"]:
-    "The examples that an epoch shows, in this order."
-    return epoch_rng(self.seed, epoch).permutation(self.active(epoch))
-
-
-@patch
-def stage(self: Method, epoch: int) -> int:
-    "How many expansions there were; 0 in a warm-up, and where there is none."
-    return 0
-
-
-@patch
-def lr_factor(self: Method, epoch: int) -> float:
-    "The learning rate of an epoch is multiplied by this."
-    return 1.0
-
-
-@patch
-def resets(self: Method, epoch: int) -> bool:
-    "Whether the optimiser forgets its state before an epoch."
-    return False
-
-
-@patch
-def finished(self: Method, epoch: int) -> bool:
-    "Whether training is over before an epoch; 0 is the first."
-    return epoch >= self.epochs
-
-# %% ../../nbs/07_methods/01_base.ipynb #6e38c9e8
-@patch
-def loss(
-    self: Method,
-    losses: Float[Tensor, " batch"],
-    groups: Int[Tensor, " batch"],
-) -> Float[Tensor, ""]:
-    "One number from the losses of a batch and the ids of its training groups."
-    return losses.mean()
-
-
-@patch
-def batch_loss(self: Method, batch: Batch) -> Float[Tensor, ""]:
-    "One number from all that is known about a batch."
-    return self.loss(batch.losses, batch.groups)
-
-
-@patch
-def attach(self: Method, model: nn.Module) -> list[nn.Module]:
-    "Networks of the method's own, to be trained beside the model."
-    return []
-
-# %% ../../nbs/07_methods/01_base.ipynb #c3ec5ed0
-@patch
-def after_epoch(
-    self: Method,
-    epoch: int,
-    val_worst_group: float,  # in [0, 1]; an upper bound unless `best`, or the method is `exact`
-    best: bool,  # whether the epoch was the best so far
-) -> bool:
-    "Hear how validation went; true: go on from the best epoch."
-    return False
-
-
-@patch
-def state_dict(self: Method) -> dict:
-    "What the method has learned from the run."
-    return {name: getattr(self, name) for name in self.learned}
-
-
-@patch
-def load_state_dict(self: Method, state: dict):
-    "Take back what `state_dict` returned."
-    for name in self.learned:
-        setattr(self, name, state[name])
-
-
-@patch
-def ledger(self: Method, epochs: int | None = None) -> "np.ndarray | None":
-    "Which example entered when in the first epochs, a structured array; None where all enter at the start."
-    return None
 
 # %% ../../nbs/07_methods/01_base.ipynb #55e4ad68
 @dataclass(frozen=True, eq=False)
@@ -301,18 +336,6 @@ def shares_text(groups: Groups, examples: Int[np.ndarray, " some"], most: int = 
     shown = [g for g in by_share if groups.counts[g]]
     text = ", ".join(f"{n[g]:,} of {groups.counts[g]:,} in {names[g]}" for g in shown[:most])
     return f"{text} …" if len(shown) > most else text
-
-# %% ../../nbs/07_methods/01_base.ipynb #2abfc79c
-@patch
-def first(self: Method) -> "tuple[Method, dict] | None":
-    "The method of a first stage and how its settings differ; None where there is none."
-    return None
-
-
-@patch
-def after_first(self: Method, first: "First", model: nn.Module) -> list[str]:
-    "Take what the first stage came to; notes for the report."
-    return []
 
 # %% ../../nbs/07_methods/01_base.ipynb #de30f0a3
 @dataclass
@@ -355,21 +378,6 @@ def settings_text(settings: dict) -> str:
     "Settings in words, without those that are not set."
     return ", ".join(f"{name} {value}" for name, value in settings.items() if value is not None)
 
-
-@patch
-def describe_plan(
-    self: Method,  # bound to groups, as `begin` returns it
-    n_train: int,  # training examples
-) -> list[str]:
-    "What the method is going to do, in lines."
-    size = f"{len(self.active(0)):,} of {n_train:,} examples"
-    lines = [f"method {self.name}, {settings_text(self.settings())}; {size}"]
-    if stages := self.first():
-        method, changes = stages
-        how = settings_text(changes) or "the same settings"
-        lines.append(f"two stages: first {settings_text(describe(method))}, with {how}")
-    return lines
-
 # %% ../../nbs/07_methods/01_base.ipynb #30f9fd1d
 EPOCHS = {"pictures": 10, "pixels": 10, "features": 20, "table": 20, "texts": 4}  # by the kind of data
 
@@ -377,55 +385,6 @@ EPOCHS = {"pictures": 10, "pixels": 10, "features": 20, "table": 20, "texts": 4}
 def plain_epochs(kind: str) -> int:
     "Epochs of plain training for a kind of data. Raises `ValueError` for an unknown kind."
     return lookup(kind, EPOCHS, "kind of data")
-
-
-@patch(cls_method=True)
-def defaults(
-    cls: Method,
-    kind: str,  # of data: one of `EPOCHS`
-    groups: Groups,  # of the training examples
-) -> Method:
-    "The method with plain settings for a kind of data."
-    return cls(plain_epochs(kind))
-
-
-@patch
-def epoch_size(self: Method, groups: Groups, n_val: int = 0) -> int:
-    "How many examples the first epoch shows."
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        return len(self.begin(groups, 0, n_val).order(0))
-
-# %% ../../nbs/07_methods/01_base.ipynb #e9178666
-@patch
-def within(
-    self: Method,
-    passes: float,  # over the training set, above 0
-    groups: Groups,  # of the training examples
-    n_val: int = 0,  # examples of the validation set
-) -> Method:
-    "The method with as many epochs as a budget holds. Raises `ValueError` when it holds none."
-    shown = number("budget", passes, 0, above=True) * len(groups)
-    size = self.epoch_size(groups, n_val)
-    if shown < size:
-        raise ValueError(
-            f"budget={passes:g}: one epoch of {self.label} needs {rounded_up(size / len(groups))}; "
-            "give at least that, or leave the method out."
-        )
-    return replace(self, epochs=int(shown // size))
-
-
-@patch
-def whole_passes(self: Method, passes: float) -> int:
-    "The whole passes of a budget. Raises `ValueError` when they are fewer than `passes_needed`."
-    if number("budget", passes, 0, above=True) >= self.passes_needed:
-        return int(passes)
-    needed = "one whole pass"
-    if self.passes_needed > 1:
-        needed = f"{self.passes_needed} whole passes, one for each network"
-    raise ValueError(
-        f"budget={passes:g}: {self.label} needs {needed}; give at least that, or leave the method out."
-    )
 
 # %% ../../nbs/07_methods/01_base.ipynb #1d2ea1eb
 def coarse(
