@@ -23,7 +23,7 @@ from ..runs.seeds import fit_seeds as fit_seeds
 @patch
 def export(
     self: Fit,
-    path,  # ends in .onnx or .pt2
+    path,  # ends in .onnx
     rows=None,  # on which graph and model are compared, 64 of them; None: made-up ones
 ) -> Exported:
     "The model as a graph, with its preparation, once it agrees with the model; see `deployment.export`."
