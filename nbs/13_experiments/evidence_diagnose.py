@@ -1,15 +1,119 @@
 """Tables and pictures of the page on how often the diagnosis is right, from its cases."""
 
+import warnings
 from collections import Counter
+from dataclasses import dataclass
 
 import numpy as np
 from evidence_text import number_text
 
+from pde_nb.analysis.diagnosis import Diagnosis, diagnose
+from pde_nb.analysis.verdict import FAILING
+from pde_nb.core.statistics import wilson_interval
 from pde_nb.core.style import COLOURS, SMALL, Row, fig_rows, new_figure
 from pde_nb.core.tables import DASH, Table
-from pde_nb.phase.phase_plane import plane_axes
+from pde_nb.phase.phase_plane import cell_sample, plane_axes
 from pde_nb.phase.phase_record import plane_of
-from pde_nb.reproduction.known_answers import Case, verdict_hits
+from pde_nb.sources.data import from_arrays
+from pde_nb.theory.data_model import dense_patches
+
+
+@dataclass(frozen=True)
+class Case:
+    "One data set: what was diagnosed, and what training did. Accuracies are in [0, 1]."
+
+    family: str
+    name: str
+    erm: float  # worst part of plain training
+    balanced: float  # worst part of the better balanced method
+    fails: bool  # plain training is at least `FAILING` below
+    verdict: str  # as in `Diagnosis`; the following are None where no attribute could be examined
+    condition: str | None = None
+    shortcut: str | None = None
+    spurious_first: float | None = None
+    v: float | None = None  # Cramér's V
+    gap: float | None = None  # gain of the worst part of the probe
+    seen: bool = False  # the case was looked at while the rules were made
+
+
+@dataclass(frozen=True)
+class VerdictHits:
+    "Of the cases with a verdict, how many failed."
+
+    verdict: str
+    n: int  # cases
+    fails: int
+    low: float  # interval of 95 % of the share that fails; nan where there is no case
+    high: float
+
+
+def verdict_hits(cases: list[Case]) -> list[VerdictHits]:  # of likely, unclear and unlikely
+    "How often plain training failed, by verdict."
+    hits = []
+    for verdict in ("likely", "unclear", "unlikely"):
+        failed = [c.fails for c in cases if c.verdict == verdict]
+        low, high = wilson_interval(sum(failed), len(failed))
+        hits.append(VerdictHits(verdict, len(failed), sum(failed), float(low), float(high)))
+    return hits
+
+
+def make_case(
+    family: str,
+    name: str,
+    erm: float,
+    balanced: float,
+    diagnosis: Diagnosis,
+    seen: bool = False,
+) -> Case:
+    "What was diagnosed of the first attribute, beside what training did."
+    known = dict(family=family, name=name, erm=erm, balanced=balanced, verdict=diagnosis.verdict, seen=seen)
+    known["fails"] = bool(balanced - erm >= FAILING)
+    attribute = diagnosis.attributes[0]
+    found = attribute.examination
+    if found is None:
+        return Case(**known)
+    first = found.spurious_first
+    return Case(
+        **known,
+        condition=found.says.condition,
+        shortcut=found.says.shortcut,
+        spurious_first=None if first is None else round(first, 4),
+        v=round(attribute.association.cramers_v, 4),
+        gap=round(found.test.gap.value, 4),
+    )
+
+
+def synthetic_cases(
+    phase: dict,  # record of `run_phase`
+    seen=(),  # positions in its list of networks that were looked at before
+) -> list[Case]:
+    "A case for each cell with a trained network."
+    plane = plane_of(phase)
+    cases = []
+    for i, network in enumerate(phase["network"]):
+        data, x = _synthetic_data(plane, network, i)
+        ratio, alpha_hat = plane.ratios[network["column"]], plane.alpha_hats[network["row"]]
+        name = f"ratio {ratio:.2f}, alpha_hat {alpha_hat:.3f}"
+        erm, balanced = network["erm"][-1], network["pde"][0]
+        # x as the network sees it, not standardised
+        cases.append(make_case("synthetic", name, erm, balanced, diagnose(data, x), i in seen))
+    return cases
+
+
+def _synthetic_data(plane, network, i):
+    "The training examples of a cell in random order, a hundred each for validation and test; and its inputs."
+    sample = cell_sample(plane, network["seed"], network["row"], network["column"])
+    mixed = np.random.default_rng([9, i]).permutation(len(sample))
+    y = (sample.y > 0).astype(int)[mixed]
+    a = (sample.a > 0).astype(int)[mixed]
+    x = dense_patches(sample).reshape(len(sample), -1)[mixed]
+    split = np.zeros(len(sample), np.int8)
+    split[:100] = 1
+    split[100:200] = 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that the small validation and test sets lack a group
+        return from_arrays(x, y, {"a": a}, split, name="synthetic"), x
+
 
 MARKS = {"likely": "s", "unclear": "D", "unlikely": "o"}  # of a diagnosis
 
