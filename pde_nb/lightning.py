@@ -33,7 +33,7 @@ except ImportError as error:
         f"pde_nb.lightning needs Lightning: pip install 'pde_nb[lightning]' ({error})."
     ) from None
 
-from .deployment.metric import WorstGroupAccuracy, counts_of
+from .deployment.metric import WorstGroupAccuracy
 
 # %% ../nbs/08_deployment/42_lightning.ipynb #ligh0006
 class WholeBatches(ExpansionBatches):
@@ -244,7 +244,7 @@ class PDECallback(Callback):
     def on_validation_epoch_end(self, trainer: Trainer, pl_module):
         "Log what was counted on all devices."
         with self.worst.sync_context():
-            self.counts = counts_of(self.worst)
+            self.counts = self.worst.counts()
         found = dict(averages(self.counts), worst_group=self.counts.worst_group)
         for name in ("worst_group", "average", "group_mean"):  # the same on all devices
             bar = name == "worst_group"
