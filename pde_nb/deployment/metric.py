@@ -100,8 +100,8 @@ def right_ones(preds: Tensor, target: Tensor) -> Tensor:
     scored = tensors and preds.ndim == 2 and preds.shape[1] > 1
     if not (named or scored) or target.shape != preds.shape[:1] or target.is_floating_point():
         raise ValueError(
-            f"preds {shape_of(preds)}, target {shape_of(target)}: give tensors, (n,) classes or (n, classes) scores, "
-            "and (n,) classes, whole numbers. Of one score for each example, take (score > 0).long()."
+            f"preds {shape_of(preds)}, target {shape_of(target)}: give tensors, (n,) classes or (n, classes) "
+            "scores, and (n,) classes, whole numbers. Of one score for each example, take (score > 0).long()."
         )
     if named:
         return preds == target
