@@ -41,7 +41,7 @@ ROOMS = {
     "08_runs": ("Runs", "From a specification to a finished folder: logs, records, the one call."),
     "08_deployment": ("In use", "Estimator, other data, export, model card."),
     "09_analysis": ("Analysis", "Diagnosis before training; mistakes, attention and predictions after it."),
-    "09_comparison": ("Comparison", "Methods side by side: paired seeds, grids of settings, many workers."),
+    "09_comparison": ("Comparison", "Methods side by side: paired seeds, several settings, a search."),
     "10_pages": ("Pages", "Blocks, charts, HTML and Markdown: how a report is written down."),
     "10_report": ("Reports", "Pages on a run, on several runs, on a comparison."),
     "11_reproduction": ("Reproduction", "The paper's tables and figures by their labels, and known answers."),

@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 
+import torch
+from joblib import Parallel, delayed
 from torch import nn
 
 from .paired import SHORT, best_method, standings
@@ -68,7 +70,10 @@ class Contender:
 
 
 def check_apart(tried, *fixed: dict):
-    "Raises `ValueError` for a setting that is given twice."
+    "Raises `ValueError` for a setting that is given twice, and for the same settings tried twice."
+    for settings in tried:
+        if list(tried).count(settings) > 1 and not fixed[1:]:
+            raise ValueError(f"tried: {settings!r} is there twice; name it once.")
     for settings in tried:
         names = [name for part in (*fixed, settings) for name in part]
         for name in names:
@@ -441,6 +446,37 @@ def run_methods(asked: Asked, methods, seeds, folder: Path, say, on_epoch, shari
     return errors
 
 
+def side_by_side(asked: Asked, contenders: dict, seeds, folder: Path, on_epoch, sharing: Sharing, jobs: int):
+    """Have the runs made by several processes: first what is tried, then all seeds with what was chosen.
+
+    A run that fails here is left to be told of where results are read, in turn.
+    """
+
+    def make(runs):
+        how = folder, asked.common, on_epoch, sharing, torch.get_num_threads()
+        plain = [run for run in runs if not has_first(run[1])]
+        for part in (plain, [run for run in runs if has_first(run[1])]):
+            records = Parallel(jobs)(delayed(make_run)(*run, asked.data, *how) for run in part)
+            yield from zip(part, records)
+
+    trials = [(name, one, tried, seeds[0]) for name, one in contenders.items() for tried in one.tried]
+    tried = {}
+    for (name, one, settings, _), record in make(trials):
+        if record is not None:
+            tried.setdefault(name, []).append(attempt(settings, record))
+    chosen = {name: found[preferred(tuple(found))].settings for name, found in tried.items()}
+    list(make([(name, contenders[name], chosen[name], seed) for name in chosen for seed in seeds[1:]]))
+
+
+def make_run(name, contender, settings, seed, data, folder, common, on_epoch, sharing, threads):
+    "One run, on as many threads as the process that asks for it, so that its figures are the same."
+    torch.set_num_threads(threads)
+    try:
+        return trial_run(name, contender, data, settings, seed, folder, common, on_epoch, sharing)
+    except ValueError:
+        return None
+
+
 def run_references(asked: Asked, names, seeds, folder: Path, say) -> dict:
     "Run references; the errors of those that did not run."
     errors = {}
@@ -474,6 +510,7 @@ def compare(
     groups: str = "auto",  # where they are from, see `with_groups`: the same ones for all methods
     on_epoch=None,  # told of each epoch of each run, see `robust_fit`; `row.folder` says of which
     sharing: Sharing | None = None,  # of first stages; None: with one another, and with plain runs
+    jobs: int = 1,  # processes of joblib that make runs side by side, ≥ 1
     **common,  # for `decide`: model, weights, inputs, device, train_by, and settings
 ) -> Comparison:
     """Compare methods on one data set within one budget, and with what scikit-learn makes of its rows.
@@ -484,6 +521,8 @@ def compare(
     check_before(data, on_epoch, out)
     references, methods = asked_references(methods, data)
     methods, seeds = chosen_methods(methods), seed_list(seeds)
+    if not (references or methods):
+        raise ValueError("methods=[]: name at least one method, or leave it out for all.")
     tried = tuple(tried or learning_rates(DEFAULTS[data.inputs.kind].lr, 2))
     check_apart(tried, common)
     folder = writable_folder(out)
@@ -493,6 +532,8 @@ def compare(
         keep_groups(folder, data)
         beside = contenders_of(asked, methods)
         in_turn, told = plain_first(methods, beside), (say, on_epoch)
+        if whole_number("jobs", jobs, 1) > 1:
+            side_by_side(asked, beside, seeds, folder, on_epoch, sharing or Sharing(beside), jobs)
         errors = run_methods(asked, in_turn, seeds, folder, *told, sharing or Sharing(beside))
         errors |= run_references(asked, references, seeds, folder, say)
     refused = refusals(errors, [*methods, *references])
@@ -521,6 +562,8 @@ def asked_references(methods, data: Data) -> tuple[list[str], object]:
         return references_for(data), None
     if isinstance(methods, dict):
         return [], methods
+    if isinstance(methods, str):
+        return [], methods
     return [name for name in methods if name in REFERENCES], [n for n in methods if n not in REFERENCES]
 
 
@@ -528,6 +571,8 @@ def chosen_methods(methods) -> dict[str, str | Method]:
     "The methods of a comparison by name. Raises `ValueError` for a name that is not known or cannot be used."
     if methods is None:
         methods = [name for name in method_names() if find_method(name).in_comparisons]
+    if isinstance(methods, str):
+        raise ValueError(f"methods={methods!r}: give names in a list, as in [{methods!r}].")
     if not isinstance(methods, dict):
         for name in methods:
             find_method(name)
