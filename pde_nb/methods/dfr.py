@@ -17,7 +17,7 @@ from jaxtyping import Float, Int
 from ..algorithm.groups import Groups, balanced_subset, group_names, random_rank
 from ..algorithm.metrics import averages, count_correct
 from ..core.arguments import number, whole_number
-from .base import First, Method, ToTheEnd
+from .base import First, Method, ToTheEnd, check_words
 from ..networks.heads import head_name
 
 # %% ../../nbs/07_methods/10_dfr.ipynb #efe313e5
@@ -227,10 +227,7 @@ class DFR(Method):
                 raise ValueError(f"{name}={getattr(self, name)!r}; give at least one.")
             for value in getattr(self, name):
                 number(name, value, 0, above=True)
-        for name, allowed in ALLOWED.items():
-            if getattr(self, name) not in allowed:
-                words = ", ".join(map(str, allowed[:-1]))
-                raise ValueError(f"{name}={getattr(self, name)!r}; give {words} or {allowed[-1]}.")
+        check_words(self, ALLOWED)
 
     def attach(self, model):
         head_of(model)  # fails before the first stage, not after it

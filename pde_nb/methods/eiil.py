@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from fastcore.basics import patch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
@@ -19,7 +18,7 @@ from ..algorithm.groups import Groups, make_groups
 from ..core.arguments import number, whole_number
 from ..core.shared import array_digest, once
 from ..grouping.environments import infer_environments, scale_derivative
-from .base import Batch, CannotRun, class_ids, plain_first, shares_text
+from .base import Batch, CannotRun, check_words, class_ids, plain_first, shares_text
 from .group_dro import GroupDRO
 
 # %% ../../nbs/07_methods/09_eiil.ipynb #7f971581
@@ -46,7 +45,15 @@ class EIIL(GroupDRO):
 
     def check(self, groups):
         super().check(groups)
-        check_eiil(self)
+        check_words(self, dict(conditional=(True, False)))
+        whole_number("first_epochs", self.first_epochs, 1)
+        whole_number("env_steps", self.env_steps, 0)
+        number("env_lr", self.env_lr, 0, above=True)
+        if self.first_batch_size is not None:
+            whole_number("first_batch_size", self.first_batch_size, 1)
+        for name in ("first_lr", "first_weight_decay"):
+            if getattr(self, name) is not None:
+                number(name, getattr(self, name), 0, above=name == "first_lr")
 
     def setup(self):
         self.of_data = self.groups  # unknown to training, but told in a note
@@ -60,31 +67,54 @@ class EIIL(GroupDRO):
         own = dict(weight_decay=self.first_weight_decay, batch_size=self.first_batch_size)
         return plain_first(self.first_epochs, lr=self.first_lr, **own)
 
+    def after_first(self, first, model) -> list[str]:
+        "Infer the environments from what the reference model says, and take them for groups."
+        d = scale_derivative(first.scores, first.y)
+        how = self.env_steps, self.env_lr, self.seed
+        environment = once(("environments", array_digest(d), *how), infer_environments, d, *how)
+        check_two(self, d > 0)  # a search from random values would hide that there is only one
+        check_two(self, environment)
+        self.regroup(environment)
+        n = f"{environment.sum():,} of {len(environment):,}"
+        shares = shares_text(self.of_data, np.flatnonzero(environment))
+        return [
+            f"the environment in which the reference model does worse has {n} training examples: {shares}"
+        ]
+
+    def regroup(self, environment: Bool[np.ndarray, " n"]):
+        "Take these environments for groups, and begin anew with the weights over groups."
+        self.environment = environment
+        second = environment.astype(int)
+        if self.conditional:
+            self.groups = make_groups(class_ids(self.of_data), second, names=("y", "environment"))
+        else:
+            self.groups = make_groups(second, names=("environment",))
+        self.ids = torch.as_tensor(self.groups.ids)
+        super().setup()
+
+    def check_inferred(self):
+        "Raises `ValueError` before the environments are known."
+        if self.environment is None:
+            raise ValueError(
+                "method 'eiil' does not know its environments yet; "
+                "train it with robust_fit, or call after_first with what a first stage came to."
+            )
+
+    def order(self, epoch: int) -> Int[np.ndarray, " shown"]:
+        self.check_inferred()
+        return super().order(epoch)
+
+    def batch_loss(self, batch: Batch) -> Float[Tensor, ""]:
+        self.check_inferred()
+        self.ids = self.ids.to(batch.examples.device)
+        return self.loss(batch.losses, self.ids[batch.examples])
+
+    def load_state_dict(self, state: dict):
+        "Take back the environments, and then the weights over their groups."
+        self.regroup(state["environment"])
+        super().load_state_dict(state)
+
 # %% ../../nbs/07_methods/09_eiil.ipynb #be3cade4
-def check_eiil(eiil: EIIL):
-    "Raises `ValueError` for settings out of range."
-    whole_number("first_epochs", eiil.first_epochs, 1)
-    whole_number("env_steps", eiil.env_steps, 0)
-    number("env_lr", eiil.env_lr, 0, above=True)
-    if eiil.first_lr is not None:
-        number("first_lr", eiil.first_lr, 0, above=True)
-    if eiil.first_weight_decay is not None:
-        number("first_weight_decay", eiil.first_weight_decay, 0)
-    if eiil.first_batch_size is not None:
-        whole_number("first_batch_size", eiil.first_batch_size, 1)
-    if not isinstance(eiil.conditional, bool):
-        raise ValueError(f"conditional={eiil.conditional!r}; give true or false.")
-
-
-def check_inferred(eiil: EIIL):
-    "Raises `ValueError` before the environments are known."
-    if eiil.environment is None:
-        raise ValueError(
-            "method 'eiil' does not know its environments yet; "
-            "train it with robust_fit, or call after_first with what a first stage came to."
-        )
-
-
 def check_two(eiil: EIIL, environment: Bool[np.ndarray, " n"]):
     "Raises `CannotRun` when all examples are in one environment."
     if environment.any() and not environment.all():
@@ -96,50 +126,3 @@ def check_two(eiil: EIIL, environment: Bool[np.ndarray, " n"]):
         f"the reference model puts all {len(environment):,} training examples into one environment "
         f"(first_epochs={eiil.first_epochs}), so no groups can be inferred; {remedy}"
     )
-
-# %% ../../nbs/07_methods/09_eiil.ipynb #163ebc3e
-@patch
-def after_first(self: EIIL, first, model) -> list[str]:
-    "Infer the environments from what the reference model says, and take them for groups."
-    d = scale_derivative(first.scores, first.y)
-    how = self.env_steps, self.env_lr, self.seed
-    environment = once(("environments", array_digest(d), *how), infer_environments, d, *how)
-    check_two(self, d > 0)  # a search from random values would hide that there is only one
-    check_two(self, environment)
-    self.regroup(environment)
-    n = f"{environment.sum():,} of {len(environment):,}"
-    shares = shares_text(self.of_data, np.flatnonzero(environment))
-    return [f"the environment in which the reference model does worse has {n} training examples: {shares}"]
-
-
-@patch
-def regroup(self: EIIL, environment: Bool[np.ndarray, " n"]):
-    "Take these environments for groups, and begin anew with the weights over groups."
-    self.environment = environment
-    second = environment.astype(int)
-    if self.conditional:
-        self.groups = make_groups(class_ids(self.of_data), second, names=("y", "environment"))
-    else:
-        self.groups = make_groups(second, names=("environment",))
-    self.ids = torch.as_tensor(self.groups.ids)
-    GroupDRO.setup(self)
-
-# %% ../../nbs/07_methods/09_eiil.ipynb #4f6d5d16
-@patch
-def order(self: EIIL, epoch: int) -> Int[np.ndarray, " shown"]:
-    check_inferred(self)
-    return GroupDRO.order(self, epoch)
-
-
-@patch
-def batch_loss(self: EIIL, batch: Batch) -> Float[Tensor, ""]:
-    check_inferred(self)
-    self.ids = self.ids.to(batch.examples.device)
-    return self.loss(batch.losses, self.ids[batch.examples])
-
-
-@patch
-def load_state_dict(self: EIIL, state: dict):
-    "Take back the environments, and then the weights over their groups."
-    self.regroup(state["environment"])
-    GroupDRO.load_state_dict(self, state)

@@ -10,14 +10,13 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 
 import torch
-from fastcore.basics import patch
 from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from ..algorithm.groups import Groups
 from ..core.arguments import number
-from .base import Method, class_ids
+from .base import Method, check_words, class_ids
 
 # %% ../../nbs/07_methods/08_lff.ipynb #b2c5bd23
 def generalised_cross_entropy(
@@ -46,7 +45,9 @@ class LfF(Method):
 
     def check(self, groups):
         super().check(groups)
-        check_lff(self)
+        check_words(self, dict(by_class=(True, False), gce=("paper", "released")))
+        if number("q", self.q, 0, above=True) > 1 or number("average", self.average, 0) >= 1:
+            raise ValueError(f"q={self.q}, average={self.average}; give 0 < q ≤ 1 and 0 ≤ average < 1.")
 
     def setup(self):
         self.y = torch.as_tensor(class_ids(self.groups))
@@ -68,40 +69,24 @@ class LfF(Method):
         of_biased = generalised_cross_entropy(biased, batch.y, self.q).mean()
         return factor * of_biased + (weights * losses[1]).mean()
 
-# %% ../../nbs/07_methods/08_lff.ipynb #a1c1e109
-def check_lff(lff: LfF):
-    "Raises `ValueError` for settings out of range."
-    if number("q", lff.q, 0, above=True) > 1:
-        raise ValueError(f"q={lff.q}; give a number above 0, and at most 1.")
-    if number("average", lff.average, 0) >= 1:
-        raise ValueError(f"average={lff.average}; give a number of at least 0, and below 1.")
-    if not isinstance(lff.by_class, bool):
-        raise ValueError(f"by_class={lff.by_class!r}; give true or false.")
-    if lff.gce not in ("paper", "released"):
-        raise ValueError(f"gce={lff.gce!r}; give 'paper' or 'released'.")
+    def weights(
+        self,
+        examples: Int[Tensor, " batch"],
+        losses: Float[Tensor, "2 batch"],  # of the biased and of the debiased network
+    ) -> Float[Tensor, " batch"]:
+        "The weights of a batch in the debiased network's loss; its losses enter the moving averages first."
+        losses = losses.float()
+        self.y = self.y.to(losses.device)
+        self.averages = self.averages.to(losses.device)
+        old = self.averages[:, examples]
+        new = self.average * old + (1 - self.average) * losses
+        self.averages[:, examples] = torch.where(old.isnan(), losses, new)
+        now = self.averages[:, examples]
+        if self.by_class:
+            now = now / self.largest()[:, self.y[examples]].clamp_min(1e-8)
+        return now[0] / (now[0] + now[1]).clamp_min(1e-8)
 
-# %% ../../nbs/07_methods/08_lff.ipynb #606905e5
-@patch
-def weights(
-    self: LfF,
-    examples: Int[Tensor, " batch"],
-    losses: Float[Tensor, "2 batch"],  # of the biased and of the debiased network
-) -> Float[Tensor, " batch"]:
-    "The weights of a batch in the debiased network's loss; its losses enter the moving averages first."
-    losses = losses.float()
-    self.y = self.y.to(losses.device)
-    self.averages = self.averages.to(losses.device)
-    old = self.averages[:, examples]
-    new = self.average * old + (1 - self.average) * losses
-    self.averages[:, examples] = torch.where(old.isnan(), losses, new)
-    now = self.averages[:, examples]
-    if self.by_class:
-        now = now / self.largest()[:, self.y[examples]].clamp_min(1e-8)
-    return now[0] / (now[0] + now[1]).clamp_min(1e-8)
-
-
-@patch
-def largest(self: LfF) -> Float[Tensor, "2 classes"]:
-    "The largest average of each class, of both networks."
-    none = torch.zeros(2, self.groups.shape[0], device=self.averages.device)
-    return none.scatter_reduce_(1, self.y.expand(2, -1), self.averages.nan_to_num(), "amax")
+    def largest(self) -> Float[Tensor, "2 classes"]:
+        "The largest average of each class, of both networks."
+        none = torch.zeros(2, self.groups.shape[0], device=self.averages.device)
+        return none.scatter_reduce_(1, self.y.expand(2, -1), self.averages.nan_to_num(), "amax")
