@@ -99,8 +99,8 @@ class JTT(Method):
         if not len(self.wrong):
             raise CannotRun(
                 f"the first stage gets all {len(first.y):,} training examples right after "
-                f"{self.first_epochs} epochs, so there is nothing to show more often; give fewer first_epochs, "
-                "a lower first_lr or more weight_decay."
+                f"{self.first_epochs} epochs, so there is nothing to show more often; give fewer "
+                "first_epochs, a lower first_lr or more weight_decay."
             )
         n = f"{len(self.wrong):,} of {len(first.y):,}"
         return [f"the first stage gets {n} training examples wrong: {shares_text(self.groups, self.wrong)}"]
