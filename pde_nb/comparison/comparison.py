@@ -4,10 +4,9 @@
 
 # %% auto #0
 __all__ = ['NO_FILE', 'TAKEN', 'Contender', 'check_apart', 'seed_list', 'contend', 'check_unseen', 'RunFailed', 'contender_spec',
-           'run_folder', 'record_of', 'trial_run', 'Sharing', 'shared_stages', 'has_first', 'check_earlier',
-           'tried_names', 'attempt', 'result_of', 'preferred', 'learning_rates', 'combinations', 'within_budget',
-           'Comparison', 'Asked', 'found_beside', 'no_method', 'compare', 'check_before', 'network_named',
-           'asked_references', 'chosen_methods', 'check_name']
+           'run_folder', 'trial_run', 'has_first', 'check_earlier', 'tried_names', 'attempt', 'result_of', 'preferred',
+           'learning_rates', 'combinations', 'within_budget', 'Comparison', 'Asked', 'found_beside', 'no_method',
+           'compare', 'check_before', 'network_named', 'asked_references', 'chosen_methods', 'check_name']
 
 # %% ../../nbs/09_comparison/11_comparison.ipynb #4148e97f
 import re
@@ -23,7 +22,6 @@ from torch import nn
 
 from .paired import SHORT, best_method, standings
 from .references import REFERENCES, references_for, run_reference
-from .stages import comparing, first_of, fit_sharing, is_plain
 from pde_nb.comparison.trials import (
     Attempt,
     Result,
@@ -38,13 +36,14 @@ from pde_nb.comparison.trials import (
 from ..core.arguments import did_you_mean, visible, whole_number
 from ..core.files import surroundings, sweep, writable_folder
 from ..core.launch import check_one_process
-from ..core.shared import once
+from ..core.shared import work_once
 from ..core.statistics import Summary
 from ..methods.base import CannotRun, Method
 from ..methods.registry import find_method, method_names
 from ..presets.presets import DEFAULTS
 from ..records.run_format import CONFIG
 from ..records.schema import read_checked
+from ..runs.fit import fit_spec
 from ..runs.grouped import keep_groups, with_groups
 from ..runs.logs import asked_logs, in_one_place
 from ..runs.record import RunRecord
@@ -104,7 +103,6 @@ def contend(
     out,  # folder; the result goes to out/NAME.json, the runs below out/NAME/
     say=print,
     on_epoch=None,  # told of each epoch of each run, see `robust_fit`
-    sharing: "Sharing | None" = None,  # of first stages; None: with runs of one another in this folder
     **common,  # for `decide`: model, weights, inputs, device, train_by, settings
 ) -> Result:
     """Tune one method on validation, run all seeds with the settings chosen, and write what they came to.
@@ -118,7 +116,7 @@ def contend(
     check_earlier(Path(out) / f"{name}.json", contender, contender_spec(contender, data, **common))
 
     def run(settings, seed):
-        record = trial_run(name, contender, data, settings, seed, Path(out), common, on_epoch, sharing)
+        record = trial_run(name, contender, data, settings, seed, Path(out), common, on_epoch)
         worst, seconds = record.figures("val").worst_group, record.cost.seconds
         titles = f"{visible(name):14} {visible(settings_name(settings)):14} seed {seed}"
         say(f"{titles}  worst group on validation {100 * worst:5.1f} %, {seconds:.3g} s")
@@ -162,50 +160,21 @@ def run_folder(out, name: str, settings: dict, seed: int) -> Path:
     return Path(out) / name / f"{settings_name(settings)}-seed{seed}"
 
 
-def record_of(spec: RunSpec, data: Data, **how) -> RunRecord:
-    "The record of a run, which is trained if it is not there."
-    return fit_sharing(spec, data, **how).record
-
-
 def trial_run(
-    name, contender: Contender, data, settings, seed: int, out: Path, common, on_epoch=None, sharing=None
+    name, contender: Contender, data, settings, seed: int, out: Path, common, on_epoch=None
 ) -> RunRecord:
-    "The run of one trial, in a folder of its own."
+    "The run of one trial, in a folder of its own; first stages are shared in `first`."
     spec = contender_spec(contender, data, settings=settings, seed=seed, **common)
     folder = run_folder(out, name, settings, seed)
     try:
-        how = dict(out=folder, bar=False, on_epoch=in_one_place(on_epoch, out))
-        how |= shared_stages(sharing or Sharing(), spec, data, settings, seed, out, common)
-        return once(("run", str(folder)), record_of, spec, data, **how)
+        how = dict(out=folder, first_in=out / "first", bar=False, on_epoch=in_one_place(on_epoch, out))
+        return fit_spec(spec, data, **how).record
     except CannotRun:
         raise  # no failure: the method has nothing to work with on this data
     except ValueError as error:
         raise RunFailed(str(error)) from None
 
 # %% ../../nbs/09_comparison/11_comparison.ipynb #cpstage1
-@dataclass(frozen=True)
-class Sharing:
-    "Which runs of a comparison share their first stages."
-
-    contenders: dict[str, Contender] = field(default_factory=dict)  # whose plain runs serve as first stages
-    alike: bool = True  # runs that have the same first stage; False: each trains its own
-
-
-def shared_stages(
-    sharing: Sharing, spec: RunSpec, data: Data, settings: dict, seed: int, out: Path, common
-) -> dict:
-    "Where a run of a comparison finds its first stage, and which ones it leaves, for `fit_sharing`."
-    if not sharing.alike:
-        return dict(first_in=None)
-    same = {name: one for name, one in sharing.contenders.items() if settings in one.tried}
-    found = dict(first_in=out / "first", beside=[run_folder(out, name, settings, seed) for name in same])
-    if is_plain(spec.method):
-        how = dict(settings=settings, seed=seed, **common)
-        others = [contender_spec(one, data, **how) for one in same.values() if has_first(one)]
-        found["wanted"] = [first_of(one) for one in others]
-    return found
-
-
 def has_first(contender: Contender) -> bool:
     "Whether the runs of a contender have a first stage."
     method = contender.method
@@ -428,32 +397,26 @@ def contenders_of(asked: Asked, methods: dict) -> dict[str, Contender]:
     return found
 
 
-def plain_first(methods: dict, contenders: dict[str, Contender]) -> list[tuple]:
-    "Names and methods, those last that begin with what plain training leaves."
-    return sorted(methods.items(), key=lambda item: item[0] in contenders and has_first(contenders[item[0]]))
-
-
-def run_methods(asked: Asked, methods, seeds, folder: Path, say, on_epoch, sharing: Sharing) -> dict:
+def run_methods(asked: Asked, methods: dict, seeds, folder: Path, say, on_epoch) -> dict:
     "Run methods, given by name, in turn; the errors of those that did not run."
     errors = {}
-    for name, method in methods:
+    for name, method in methods.items():
         try:
-            which = name, asked.contender(method)
-            contend(*which, asked.data, seeds, folder, say, on_epoch, sharing, **asked.common)
+            contend(name, asked.contender(method), asked.data, seeds, folder, say, on_epoch, **asked.common)
         except ValueError as error:
             errors[name] = error
             say(visible(f"{name}: not run: {error}"))
     return errors
 
 
-def side_by_side(asked: Asked, contenders: dict, seeds, folder: Path, on_epoch, sharing: Sharing, jobs: int):
+def side_by_side(asked: Asked, contenders: dict, seeds, folder: Path, on_epoch, jobs: int):
     """Have the runs made by several processes: first what is tried, then all seeds with what was chosen.
 
     A run that fails here is left to be told of where results are read, in turn.
     """
 
     def make(runs):
-        how = folder, asked.common, on_epoch, sharing, torch.get_num_threads()
+        how = folder, asked.common, on_epoch, torch.get_num_threads()
         plain = [run for run in runs if not has_first(run[1])]
         for part in (plain, [run for run in runs if has_first(run[1])]):
             records = Parallel(jobs)(delayed(make_run)(*run, asked.data, *how) for run in part)
@@ -468,11 +431,11 @@ def side_by_side(asked: Asked, contenders: dict, seeds, folder: Path, on_epoch, 
     list(make([(name, contenders[name], chosen[name], seed) for name in chosen for seed in seeds[1:]]))
 
 
-def make_run(name, contender, settings, seed, data, folder, common, on_epoch, sharing, threads):
+def make_run(name, contender, settings, seed, data, folder, common, on_epoch, threads):
     "One run, on as many threads as the process that asks for it, so that its figures are the same."
     torch.set_num_threads(threads)
     try:
-        return trial_run(name, contender, data, settings, seed, folder, common, on_epoch, sharing)
+        return trial_run(name, contender, data, settings, seed, folder, common, on_epoch)
     except ValueError:
         return None
 
@@ -509,7 +472,6 @@ def compare(
     schedule="auto",  # of methods that have one: 'auto', or 'fixed'
     groups: str = "auto",  # where they are from, see `with_groups`: the same ones for all methods
     on_epoch=None,  # told of each epoch of each run, see `robust_fit`; `row.folder` says of which
-    sharing: Sharing | None = None,  # of first stages; None: with one another, and with plain runs
     jobs: int = 1,  # processes of joblib that make runs side by side, ≥ 1
     **common,  # for `decide`: model, weights, inputs, device, train_by, and settings
 ) -> Comparison:
@@ -528,13 +490,12 @@ def compare(
     folder = writable_folder(out)
     data = with_groups(data, groups, **network_named(common), out=folder)
     asked = Asked(data, passes, schedule, tried, common)
-    with hold(folder), comparing(folder):
+    with hold(folder), work_once():
         keep_groups(folder, data)
         beside = contenders_of(asked, methods)
-        in_turn, told = plain_first(methods, beside), (say, on_epoch)
         if whole_number("jobs", jobs, 1) > 1:
-            side_by_side(asked, beside, seeds, folder, on_epoch, sharing or Sharing(beside), jobs)
-        errors = run_methods(asked, in_turn, seeds, folder, *told, sharing or Sharing(beside))
+            side_by_side(asked, beside, seeds, folder, on_epoch, jobs)
+        errors = run_methods(asked, methods, seeds, folder, say, on_epoch)
         errors |= run_references(asked, references, seeds, folder, say)
     refused = refusals(errors, [*methods, *references])
     specs = {name: contender_spec(contender, data, **common) for name, contender in beside.items()}

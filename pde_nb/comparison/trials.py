@@ -5,7 +5,8 @@
 # %% auto #0
 __all__ = ['SPEC', 'SAME', 'OF_METHODS', 'FirstCost', 'Trial', 'known', 'Attempt', 'Result', 'settings_name', 'TrialFigures',
            'trial_figures', 'seed_figures', 'over_seeds', 'accuracy_by_group', 'made_up_result', 'read_results',
-           'is_foreign', 'holds_json', 'spec_differences', 'seeds_joined', 'sitting_differences']
+           'is_foreign', 'holds_json', 'spec_differences', 'seeds_joined', 'sitting_differences', 'MethodCost', 'costs',
+           'counted_already']
 
 # %% ../../nbs/09_comparison/04_trials.ipynb #886d83b8
 from dataclasses import asdict, dataclass, fields
@@ -412,3 +413,40 @@ def sitting_differences(earlier: Result, later: Result) -> list[str]:
     there = {trial.seed: trial.to_dict() for trial in earlier.trials}
     twice = [t.seed for t in later.trials if t.seed in there and there[t.seed] != t.to_dict()]
     return lines + [f"seed {seed} is in both, with other figures" for seed in twice]
+
+# %% ../../nbs/09_comparison/04_trials.ipynb #trcost01
+@dataclass(frozen=True)
+class MethodCost:
+    "Passes over the training examples, and seconds, of all seeds of a method."
+
+    passes: float
+    seconds: float
+    own_passes: float  # without first stages that are counted with another run
+    own_seconds: float
+
+
+def costs(results: dict[str, Result]) -> dict[str, MethodCost]:
+    "What each method costs alone and as it was run, in the order of the results: each stage is counted once."
+    runs = {trial.digest for result in results.values() for trial in result.trials}
+    paid = {}  # by what a first stage is from: passes and seconds that are counted
+    found = {}
+    for name, result in results.items():
+        shared = np.zeros(2)
+        for first in (trial.first for trial in result.trials if trial.first):
+            shared += counted_already(first, runs, paid)
+        sums = [sum(getattr(trial, key) for trial in result.trials) for key in ("passes", "seconds")]
+        own = [max(0.0, float(total - part)) for total, part in zip(sums, shared)]
+        found[name] = MethodCost(*sums, *own)
+    return found
+
+
+def counted_already(first: FirstCost, runs: set, paid: dict) -> np.ndarray:
+    "Passes and seconds of a first stage that other runs have counted; from now on all of it is in `paid`."
+    took = np.array([first.passes, first.seconds])
+    if first.part_of in runs:
+        return took
+    # one that was trained as a stage is not the run that has the same config
+    source = (first.part_of, True) if first.part_of else (first.digest, False)
+    before = paid.get(source, np.zeros(2))
+    paid[source] = np.maximum(before, took)
+    return np.minimum(before, took)

@@ -16,8 +16,15 @@ from matplotlib.ticker import LogLocator
 from ..algorithm.metrics import worst_interval
 from ..comparison.comparison import Comparison, run_folder
 from ..comparison.paired import against_best, best_method, ranking, standings
-from ..comparison.stages import MethodCost, costs
-from ..comparison.trials import Result, accuracy_by_group, over_seeds, seed_figures, settings_name
+from pde_nb.comparison.trials import (
+    MethodCost,
+    Result,
+    accuracy_by_group,
+    costs,
+    over_seeds,
+    seed_figures,
+    settings_name,
+)
 from ..core.files import write_whole
 from ..core.statistics import Summary
 from ..core.style import COLOURS, SMALL, new_figure

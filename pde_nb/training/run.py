@@ -277,9 +277,6 @@ def check_finite(self: Run):
         )
 
 # %% ../../nbs/08_training/05_run.ipynb #6c0da685
-Run.epoch_over = None  # a function: called with the run after each epoch, before the next one begins
-
-
 @patch
 def end_epoch(self: Run):
     "Evaluate, remember the best, tell the method, and move on to the next epoch."
@@ -297,8 +294,6 @@ def end_epoch(self: Run):
     if self.method.resets(self.epoch):
         self.optimiser.state.clear()
     self.stop_without_progress()
-    if self.epoch_over:
-        self.epoch_over(self)
 
 # %% ../../nbs/08_training/05_run.ipynb #0867e66e
 @patch
