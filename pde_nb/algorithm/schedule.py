@@ -184,6 +184,10 @@ class ExpansionSchedule:
         "The active set of an epoch: positions in the data set."
         return self.plan.active(self.at(epoch).number)
 
+    def n_shown(self, epoch: int | None = None) -> int:
+        "How many examples an epoch shows."
+        return self.round_size or len(self.active(epoch))
+
     def order(self, epoch: int | None = None) -> Int[np.ndarray, " shown"]:
         "The examples that an epoch shows, in their order."
         epoch = self.epoch if epoch is None else epoch
@@ -303,7 +307,8 @@ class ExpansionBatches:
         "The number of steps after which each epoch of a pass is over."
         epochs = self.in_pass()
         if self._known is None or self._known[0] != epochs:
-            lengths = np.array([len(self.schedule.order(epoch)) for epoch in epochs])
+            n_shown = getattr(self.schedule, "n_shown", lambda epoch: len(self.schedule.order(epoch)))
+            lengths = np.array([n_shown(epoch) for epoch in epochs])
             fewest = min(self.size, int(lengths.min(initial=self.size)))
             if fewest < self.ranks or not len(lengths):
                 raise ValueError(
