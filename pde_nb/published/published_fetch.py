@@ -343,8 +343,7 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from .archives import unpack
-from .download import MirrorError, forget
+from .download import MirrorError, forget, unpack
 
 # %% ../../nbs/05_published/12_published_fetch.ipynb #17240456
 @contextmanager
@@ -367,7 +366,7 @@ def _unpack_set(name, parts, folder, progress) -> Path:
             if part_name:
                 shutil.copyfile(path, folder / part_name)
             else:
-                unpack(path, folder, BOUND * layout.files, BOUND * layout.unpacked, progress)
+                unpack(path, folder, BOUND * layout.files, BOUND * layout.unpacked)
         found = _folder_within(name, folder)
         (found / "RELEASE_v1.0.txt").touch()
         e = examine(name, found, progress=progress)
