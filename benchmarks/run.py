@@ -37,8 +37,7 @@ from pde_nb.core.files import surroundings
 from pde_nb.inputs.batches import IMAGENET
 from pde_nb.inputs.inputs import make_source
 from pde_nb.inputs.preparation import Preparation
-from pde_nb.methods.pde import PDE
-from pde_nb.methods.schedules import default_schedule
+from pde_nb.methods.pde import PDE, default_schedule
 from pde_nb.networks.models import make_model
 from pde_nb.networks.vision import import_torchvision
 from pde_nb.prediction.predictor import Predictor
