@@ -166,10 +166,10 @@ EXPANSION = (
     ),
     Mutant(
         "the warm-up lasts an epoch longer",
-        "algorithm.expansion",
-        "if end is None or epoch < end:",
-        "if end is None or epoch <= end:",
-        ("02_algorithm/03_expansion", ALGORITHM),
+        "algorithm.schedule",
+        "self.epoch if epoch is None else epoch\n        every",
+        "(self.epoch if epoch is None else epoch) + 1\n        every",
+        ("02_algorithm/04_schedule", ALGORITHM),
     ),
     Mutant(
         "what is left for a last, smaller expansion is never used",
