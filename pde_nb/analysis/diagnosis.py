@@ -12,7 +12,7 @@ import numpy as np
 
 from .association import Candidate, candidates
 from .probes import BalancedAccuracy
-from .verdict import AttributeDiagnosis, Suggestion, ValidationPower, WarmupRows, suggestion
+from .verdict import AttributeDiagnosis, Suggestion, ValidationPower, suggestion
 
 # %% ../../nbs/09_analysis/06_diagnosis.ipynb #ca2a95e3
 @dataclass(frozen=True)
@@ -41,7 +41,6 @@ class Diagnosis:
     verdict: str  # 'likely', 'unclear' or 'unlikely': whether plain training fails on this data
     candidates: tuple[Candidate, ...]  # columns that could be an attribute
     suggestion: Suggestion
-    warmup: WarmupRows | None = None  # of PDE, and the smallest group; None without an attribute
 
     @property
     def examined(self) -> list[AttributeDiagnosis]:
@@ -73,7 +72,7 @@ def _with_lists(value):
 from ..algorithm.groups import Groups, group_names
 from .association import MAX_VALUES
 from .probes import FOLDS, label_alone, network_inputs, probe_rows, projected, small_inputs
-from .verdict import ProbeSample, examine, overall_verdict, validation_power, warmup_rows
+from .verdict import ProbeSample, examine, overall_verdict, validation_power
 from ..sources.data import Data, check_data
 
 # %% ../../nbs/09_analysis/06_diagnosis.ipynb #952c0459
@@ -139,7 +138,6 @@ def _diagnosis(data, sample, rng, seed, inputs, columns, command):
         verdict=verdict,
         candidates=tuple(candidates({k: np.asarray(v)[train] for k, v in columns.items()}, y)),
         suggestion=suggestion(verdict, attributes, groups, command),
-        warmup=warmup_rows(data, sample, seed),
     )
 
 
@@ -228,7 +226,7 @@ def _headline(d: Diagnosis):
 
 # %% ../../nbs/09_analysis/06_diagnosis.ipynb #8c33cffd
 from .probes import ShortcutTest
-from .verdict import FEW, SELDOM, Examination, warmup_lines
+from .verdict import FEW, SELDOM, Examination
 from ..core.arguments import visible
 from ..core.tables import escape_markdown, fenced, fill, text_width
 
@@ -438,8 +436,6 @@ def detail_lines(d: Diagnosis) -> list[str]:
         lines += [*attribute_text(a), ""]
     lines += _candidate_lines(d.candidates)
     lines += [*validation_text(d.validation), ""]
-    if d.warmup is not None:
-        lines += [*warmup_lines(d.warmup), ""]
     lines += _suggestion_lines(d)
     return lines + [f"note: {note}" for note in d.notes]
 
