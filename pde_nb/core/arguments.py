@@ -33,6 +33,7 @@ GONE: dict[str, str] = {
     "sampler": "pde_nb.comparison.search searches, from Python",
     "pruner": "pde_nb.comparison.search searches, from Python",
     "trials": "pde_nb.comparison.search searches, from Python",
+    "minutes": "a comparison has --budget, passes over the training set",
     "bench": "python benchmarks/run.py of the repository measures",
     "synthetic": "pde reproduce tab:synthetic",
     "theory": "pde reproduce claims",
