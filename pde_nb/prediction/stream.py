@@ -16,12 +16,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from fastcore.basics import patch
 from filelock import FileLock, Timeout
 
 from ..core.tables import disarm
 from ..inputs.batches import settings_digest
-from ..networks.weights import first_few
 from .predictor import Prediction, Predictor, probability_names
 from .rows import pictures_in
 from ..records.seals import read_sealed, write_sealed
@@ -60,11 +58,10 @@ def write_predictions(
     begun = time.monotonic()
     with held(out):
         checked_output(out)  # another process may have ended since
-        listing = listing_of(predictor, rows)
-        identity = identity_of(predictor, rows, listing, dict(how, spreadsheet=spreadsheet))
-        part = Part(out, identity, listing, spreadsheet)
+        part = Part(out, identity_of(predictor, rows, dict(how, spreadsheet=spreadsheet)), spreadsheet)
         went_on_from = part.resume(restart)
-        with part.open() as file:
+        with open(part.path, "ab") as file:
+            file.truncate(part.size)
             for piece in part.read(predictor.pieces(rows, skip=part.n, **how)):
                 part.add(file, piece)
                 if told:
@@ -104,175 +101,102 @@ def held(out: Path):
         lock.release()
 
 
-def identity_of(predictor: Predictor, rows, listing: dict | None, how: dict) -> str:
+def identity_of(predictor: Predictor, rows, how: dict) -> str:
     "What an unfinished file must be of, for a call to go on with it; '' where rows are no file or folder."
-    place = [str(Path(rows).absolute())] if isinstance(rows, (str, Path)) else []
-    if not place or not (listing or Path(rows).is_file()):
+    if not isinstance(rows, (str, Path)) or not Path(rows).exists():
         return ""
-    if listing is None:
-        place += state_of(Path(rows))
+    place = Path(rows).absolute()
+    files = [place] if place.is_file() else [place / name for name in pictures_in(place)]
+    states = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
     return settings_digest(
-        predictor.identity, predictor.batch, predictor.temperature, tuple(place), sorted(how.items())
+        predictor.identity, predictor.batch, predictor.temperature, states, sorted(how.items())
     )
-
-
-def listing_of(predictor: Predictor, rows) -> dict[str, list[int]] | None:
-    "The pictures in a folder, in their order: name → size and time of its last change; None for no folder."
-    takes_pictures = predictor.preparation.kind == "pictures"
-    if not takes_pictures or not isinstance(rows, (str, Path)) or not Path(rows).is_dir():
-        return None
-    return {name: state_of(Path(rows, name)) for name in pictures_in(Path(rows))}
-
-
-def state_of(path: Path) -> list[int]:
-    "Size of a file, and the time of its last change."
-    about = path.stat()
-    return [about.st_size, about.st_mtime_ns]
 
 # %% ../../nbs/07_prediction/04_stream.ipynb #st000009
 JOURNAL = "the journal of an unfinished file of predictions"
-LISTING = "the listing of a folder whose predictions are unfinished"
 
 
 class Part:
     "A file of predictions that is being written."
 
-    def __init__(
-        self,
-        out: Path,
-        identity: str,
-        listing: dict | None = None,  # of the folder that is predicted
-        spreadsheet: bool = False,
-    ):
+    def __init__(self, out: Path, identity: str, spreadsheet: bool = False):
         self.out = out
         self.identity = identity
-        self.listing = listing
         self.spreadsheet = spreadsheet
         self.path = out.with_name(out.name + ".part")
         self.journal = out.with_name(out.name + ".journal")
-        self.listed = out.with_name(out.name + ".listing")
         self.n = 0  # rows
         self.n_remarks = 0  # rows that had to be mended
         self.size = 0  # bytes
         self.digest = hashlib.sha256()  # of them
         self.noted_at = time.monotonic()
 
-# %% ../../nbs/07_prediction/04_stream.ipynb #st000009b
-@patch
-def resume(self: Part, restart: bool) -> int:
-    "How many rows an unfinished file has. Raises `ValueError` for one of other rows or another model."
-    if restart or not self.journal.exists() or not self.path.exists():
-        self.clear()
-        return 0
-    remedy = "begin anew with --restart (restart in Python)"
-    noted = read_sealed(self.journal, JOURNAL, remedy)
-    if not self.identity or noted["identity"] != self.identity:
-        raise ValueError(
-            f"{str(self.path)!r} is unfinished, of other rows, another model or other options: {remedy}."
-        )
-    if self.listing is not None:
-        check_listing(self, remedy)
-    self.n = noted["n"]
-    self.n_remarks = noted["n_remarks"]
-    self.size = noted["size"]
-    self.digest = beginning_digest(self.path, self.size)
-    if self.digest.hexdigest() != noted.get("digest"):
-        raise ValueError(f"{str(self.path)!r} was damaged or cut after it was written: {remedy}.")
-    return self.n
+    def resume(self, restart: bool) -> int:
+        "How many rows an unfinished file has. Raises `ValueError` for one of other rows or another model."
+        if restart or not self.journal.exists() or not self.path.exists():
+            self.clear()
+            return 0
+        remedy = "begin anew with --restart (restart in Python)"
+        noted = read_sealed(self.journal, JOURNAL, remedy)
+        if not self.identity or noted["identity"] != self.identity:
+            raise ValueError(
+                f"{str(self.path)!r} is unfinished, of other rows, another model or other options: {remedy}."
+            )
+        with open(self.path, "rb") as file:
+            while self.size < noted["size"] and (block := file.read(min(noted["size"] - self.size, 1 << 20))):
+                self.digest.update(block)
+                self.size += len(block)
+        if self.digest.hexdigest() != noted["digest"]:
+            raise ValueError(f"{str(self.path)!r} was damaged or cut after it was written: {remedy}.")
+        self.n, self.n_remarks = noted["n"], noted["n_remarks"]
+        return self.n
 
-# %% ../../nbs/07_prediction/04_stream.ipynb #st000009e
-def check_listing(part: Part, remedy: str):
-    "Raises `ValueError` with the names of pictures where a folder has changed since it was listed."
-    before = read_sealed(part.listed, LISTING, remedy)["pictures"]
-    changes = dict(
-        gone=[name for name in before if name not in part.listing],
-        new=[name for name in part.listing if name not in before],
-        changed=[name for name, state in part.listing.items() if before.get(name, state) != state],
-    )
-    said = [f"{what}: {first_few([*map(repr, names)])}" for what, names in changes.items() if names]
-    if said:
-        raise ValueError(
-            f"{str(part.path)!r} is unfinished, and the folder is not as it was when that was begun "
-            f"({'; '.join(said)}): put it back, or {remedy}."
-        )
+    def clear(self):
+        "Remove what an earlier call left."
+        self.journal.unlink(missing_ok=True)
+        self.path.unlink(missing_ok=True)
 
+    def read(self, pieces: Iterator[Prediction]) -> Iterator[Prediction]:
+        "The pieces as they come; rows that are refused leave nothing behind."
+        try:
+            yield from pieces
+        except ValueError:
+            self.clear()
+            raise
 
-def beginning_digest(path: Path, size: int):
-    "The SHA-256 of the first bytes of a file, open for more."
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        while size > 0 and (block := file.read(min(size, 1 << 20))):
-            digest.update(block)
-            size -= len(block)
-    return digest
+    def add(self, file, piece: Prediction):
+        "Write a piece. Raises `ValueError` where there is no room."
+        data = piece_text(piece, not self.size, self.spreadsheet).encode("utf-8")
+        try:
+            self.size += file.write(data)
+            self.digest.update(data)
+            self.n += len(piece.rows)
+            self.n_remarks += int((piece.rows.remarks != "").sum())
+            if time.monotonic() - self.noted_at >= NOTED_EVERY:
+                self.note(file)
+        except OSError as e:
+            raise ValueError(
+                f"cannot write {str(self.path)!r} ({e.strerror or e}); make room and give the same command "
+                "again: it goes on."
+            ) from None
 
-# %% ../../nbs/07_prediction/04_stream.ipynb #st000009f
-@patch
-def clear(self: Part):
-    "Remove what an earlier call left."
-    for path in (self.journal, self.listed, self.path):
-        path.unlink(missing_ok=True)
-
-
-@patch
-def read(self: Part, pieces: Iterator[Prediction]) -> Iterator[Prediction]:
-    "The pieces as they come; rows that are refused leave nothing behind."
-    try:
-        yield from pieces
-    except ValueError:
-        self.clear()
-        raise
-
-
-@patch
-def open(self: Part):
-    "The file, cut where its journal says."
-    file = open(self.path, "ab")
-    file.truncate(self.size)
-    return file
-
-# %% ../../nbs/07_prediction/04_stream.ipynb #st000009c
-@patch
-def add(self: Part, file, piece: Prediction):
-    "Write a piece. Raises `ValueError` where there is no room."
-    data = piece_text(piece, not self.size, self.spreadsheet).encode("utf-8")
-    try:
-        self.size += file.write(data)
-        self.digest.update(data)
-        self.n += len(piece.rows)
-        self.n_remarks += int((piece.rows.remarks != "").sum())
-        if time.monotonic() - self.noted_at >= NOTED_EVERY:
-            self.note(file)
-    except OSError as e:
-        raise ValueError(
-            f"cannot write {str(self.path)!r} ({e.strerror or e}); make room and give the same command "
-            "again: it goes on."
-        ) from None
-
-
-@patch
-def note(self: Part, file):
-    "Say how far the file has come."
-    file.flush()
-    os.fsync(file.fileno())
-    if self.listing is not None and not self.listed.exists():
-        write_sealed(self.listed, dict(pictures=self.listing))
-    about = dict(identity=self.identity, n=self.n, n_remarks=self.n_remarks, size=self.size)
-    write_sealed(self.journal, dict(about, digest=self.digest.hexdigest()))
-    self.noted_at = time.monotonic()
-
-
-@patch
-def finish(self: Part, file):
-    "Make the part the file."
-    try:
+    def note(self, file):
+        "Say how far the file has come."
         file.flush()
         os.fsync(file.fileno())
-    except OSError as e:
-        raise ValueError(f"cannot write {str(self.path)!r} ({e.strerror or e}); make room.") from None
-    os.replace(self.path, self.out)
-    self.journal.unlink(missing_ok=True)
-    self.listed.unlink(missing_ok=True)
+        about = dict(identity=self.identity, n=self.n, n_remarks=self.n_remarks, size=self.size)
+        write_sealed(self.journal, dict(about, digest=self.digest.hexdigest()))
+        self.noted_at = time.monotonic()
+
+    def finish(self, file):
+        "Make the part the file."
+        try:
+            file.flush()
+            os.fsync(file.fileno())
+        except OSError as e:
+            raise ValueError(f"cannot write {str(self.path)!r} ({e.strerror or e}); make room.") from None
+        os.replace(self.path, self.out)
+        self.journal.unlink(missing_ok=True)
 
 # %% ../../nbs/07_prediction/04_stream.ipynb #st000009d
 def piece_text(piece: Prediction, header: bool, spreadsheet: bool = False) -> str:
