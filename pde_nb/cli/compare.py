@@ -51,7 +51,7 @@ def compare(
     out
         folder of runs and results; default runs/compare-DATA
     log
-        each epoch goes there at once: csv, tensorboard, mlflow, wandb, or several
+        each epoch goes there at once: csv, tensorboard, or both
     jobs
         runs that are made side by side, each in a process of its own, ≥ 1
     """

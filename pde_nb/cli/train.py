@@ -60,7 +60,7 @@ def train(
     resume
         go on with a run that was ended early by --minutes
     log
-        each epoch goes there at once: csv, tensorboard, mlflow, wandb, or several
+        each epoch goes there at once: csv, tensorboard, or both
     json
         write the test figures as JSON; - prints them
     """
@@ -194,7 +194,7 @@ def failures_said(command: str):
     from tqdm import tqdm
 
     from pde_nb.core.arguments import visible
-    from pde_nb.runs.hooks import HookFailed
+    from pde_nb.runs.logs import HookFailed
 
     with warnings.catch_warnings():
         usual = warnings.showwarning

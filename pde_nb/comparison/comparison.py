@@ -45,7 +45,7 @@ from ..records.run_format import CONFIG
 from ..records.schema import read_checked
 from ..runs.fit import fit_spec
 from ..runs.grouped import keep_groups, with_groups
-from ..runs.logs import asked_logs, in_one_place
+from ..runs.logs import asked_logs
 from ..runs.record import RunRecord
 from ..runs.spec import RunSpec, decide
 from ..sources.data import Data, check_data
@@ -167,7 +167,7 @@ def trial_run(
     spec = contender_spec(contender, data, settings=settings, seed=seed, **common)
     folder = run_folder(out, name, settings, seed)
     try:
-        how = dict(out=folder, first_in=out / "first", bar=False, on_epoch=in_one_place(on_epoch, out))
+        how = dict(out=folder, first_in=out / "first", bar=False, on_epoch=on_epoch)
         return fit_spec(spec, data, **how).record
     except CannotRun:
         raise  # no failure: the method has nothing to work with on this data

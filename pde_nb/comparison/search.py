@@ -10,7 +10,7 @@ from .comparison import Contender, check_unseen, contender_spec, run_folder, wit
 from ..core.arguments import number, whole_number
 from ..methods.base import Method
 from ..runs.fit import fit_spec
-from ..runs.hooks import EndRun
+from ..runs.logs import EndRun
 from ..sources.data import Data
 from ..training.settings import Settings
 

@@ -82,7 +82,7 @@ def robust_fit(
     began: Callable[[Run, dict], None] | None = None,  # called before training, with the run and its config
     first=None,  # of two stages: folder of a run that serves as the first; None: it is trained, in OUT/first
     first_in=None,  # folder in which runs that have the same first stage share it
-    on_epoch=None,  # told of each epoch: a function of an `EpochRow`, a name of `LOGS`, or several of them
+    on_epoch=None,  # told of each epoch: a function of a row, 'csv', 'tensorboard', or several of these
     **changes,  # fields of `Settings`, of the method, of PDE's schedule: lr=1e-3, warmup_epochs=40, …
 ) -> Fit:
     """Train, select by worst-group accuracy on validation, evaluate the test set once.
@@ -211,7 +211,7 @@ class Job:
     minutes: float | None = None  # that training may take
     resume: bool = False  # whether a run that was ended early goes on
     keeps: bool = True  # whether a run that is ended early keeps its checkpoint
-    on_epoch: object = None  # what is told of each epoch, see `logs_of`
+    on_epoch: object = None  # what is told of each epoch, see `asked_logs`
 
 
 def fit_in_memory(job: Job) -> Fit:
@@ -244,8 +244,7 @@ def fit_in_folder(job: Job, folder: Path) -> Fit:
 from dataclasses import replace
 
 from .budget import first_share, take_up, timed
-from .hooks import Following
-from .logs import asked_logs, logs_of
+from .logs import Following, asked_logs
 from ..training.folder import can_go_on, reopen
 
 # %% ../../nbs/08_runs/12_fit.ipynb #fitend04
@@ -308,16 +307,10 @@ def is_done(job: Job, folder: Path) -> bool:
 
 def following(job: Job, folder: Path | None) -> Following:
     "What is told of a run; where it begins anew, what was told before is gone. Of several ranks one tells."
-    ranks, found = job.run.ranks, []
-    ranks.once(find_logs, job, folder, found)
-    return Following(found, folder, job.config, ranks)
-
-
-def find_logs(job: Job, folder: Path | None, found: list):
-    "Add the logs of a run to those found."
-    found += logs_of(job.on_epoch, folder)
-    if job.restart and folder is not None:
-        Following(found, folder).forget()
+    ranks = job.run.ranks
+    if not ranks.main:
+        return Following(None, None, job.config, ranks=ranks)
+    return Following(job.on_epoch, folder, job.config, job.restart, ranks)
 
 
 def conclude_job(job: Job, first: FirstStageRecord | None) -> RunRecord:

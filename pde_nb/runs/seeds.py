@@ -14,7 +14,6 @@ from pathlib import Path
 
 from ..core.arguments import whole_number
 from .fit import Fit, fit_spec
-from .logs import in_one_place
 from .spec import RunSpec
 from ..sources.data import Data
 
@@ -39,11 +38,10 @@ def fit_seeds(
     if not seeds:
         raise ValueError("seeds is empty; give at least one, such as range(5).")
     keep = dict(restart=restart, first=first, first_in=first_in, minutes=minutes)
-    keep |= dict(checkpoint_every=checkpoint_every, bar=bar, opened=opened)
+    keep |= dict(checkpoint_every=checkpoint_every, bar=bar, opened=opened, on_epoch=on_epoch)
     with ExitStack() as stack:
         if out is None:
             out = stack.enter_context(tempfile.TemporaryDirectory())
-        keep |= dict(on_epoch=in_one_place(on_epoch, out))
         fits = []
         for seed in seeds:
             one = replace(spec, seed=seed, model=deepcopy(spec.model))
