@@ -237,7 +237,7 @@ def open_arrays(path: Path, label: str, attribute: list[str], split: str, unlabe
     parts = arrays[split] if split in arrays else None
     notes = ()
     if path.suffix == ".npz" and path.stat().st_size > LARGE:
-        remedy = f"`pde data unpack {path}` lets x stay on the disk"
+        remedy = "save each of its arrays as NAME.npy into one folder, and x stays on the disk"
         notes = (f"the arrays of an archive are read into memory; {remedy}",)
     about = dict(label=label, name=path.stem, unlabelled=unlabelled, notes=notes)
     x = arrays.arrays["x"] if path.is_dir() else arrays["x"]  # a file of a folder stays where it is

@@ -5,8 +5,7 @@
 # %% auto #0
 __all__ = ['SPEC', 'SAME', 'OF_METHODS', 'FirstCost', 'Trial', 'known', 'Attempt', 'Result', 'settings_name', 'TrialFigures',
            'trial_figures', 'seed_figures', 'over_seeds', 'accuracy_by_group', 'made_up_result', 'read_results',
-           'is_foreign', 'holds_json', 'spec_differences', 'seeds_joined', 'sitting_differences', 'MethodCost', 'costs',
-           'counted_already']
+           'is_foreign', 'holds_json', 'spec_differences', 'MethodCost', 'costs', 'counted_already']
 
 # %% ../../nbs/09_comparison/04_trials.ipynb #886d83b8
 from dataclasses import asdict, dataclass, fields
@@ -385,34 +384,6 @@ def check_same(results: dict[str, Result], folder: Path):
                 f"{name!r} and {first_name!r} in {str(folder)!r} differ in {', '.join(differ)}; "
                 "compare methods on the same data and model."
             )
-
-# %% ../../nbs/09_comparison/04_trials.ipynb #trmore02
-def seeds_joined(earlier: Result, later: Result) -> Result:
-    """One result of the seeds of two. The earlier one says what was tried.
-
-    Raises `ValueError` where they are not of the same specification, settings, processor and versions, and
-    where both hold the same seed with other figures.
-    """
-    differences = sitting_differences(earlier, later)
-    if differences:
-        raise ValueError(f"{earlier.title}: seeds cannot be joined: {'; '.join(differences)}.")
-    trials = {trial.seed: trial for trial in (*later.trials, *earlier.trials)}
-    revisions = {result.surroundings.get("revision") for result in (earlier, later)}
-    revision = revisions.pop() if len(revisions) == 1 else None
-    surroundings = {**earlier.surroundings, "revision": revision}
-    return replace(earlier, trials=tuple(trials[s] for s in sorted(trials)), surroundings=surroundings)
-
-
-def sitting_differences(earlier: Result, later: Result) -> list[str]:
-    "Why the seeds of two results cannot be joined, a line each."
-    lines = spec_differences(earlier.spec, later.spec)
-    pairs = {"settings chosen": (earlier.chosen, later.chosen)}
-    for name in "processor", "versions":
-        pairs[name] = earlier.surroundings.get(name), later.surroundings.get(name)
-    lines += [f"{name}: {a} there and {b} here" for name, (a, b) in pairs.items() if a != b]
-    there = {trial.seed: trial.to_dict() for trial in earlier.trials}
-    twice = [t.seed for t in later.trials if t.seed in there and there[t.seed] != t.to_dict()]
-    return lines + [f"seed {seed} is in both, with other figures" for seed in twice]
 
 # %% ../../nbs/09_comparison/04_trials.ipynb #trcost01
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@
 __all__ = ['PUBLISHED', 'IDENTITIES', 'FOLDERS', 'TABLES', 'SOURCES', 'ALLOWED', 'CUT', 'READERS', 'MISLABELLED', 'NOISE',
            'unknown_values', 'count_cells', 'find_set', 'check_columns', 'read_waterbirds', 'read_celeba_table',
            'celeba_split', 'celeba_pictures', 'read_civilcomments', 'with_class_terms', 'mislabelled_rows', 'species',
-           'relabel', 'write_relabelled']
+           'relabel']
 
 # %% ../../nbs/05_published/04_published.ipynb #c563ea5c
 import warnings
@@ -18,7 +18,6 @@ from jaxtyping import Int
 
 from ..algorithm.groups import Overlap
 from ..core.arguments import did_you_mean
-from ..core.files import write_whole
 from ..core.packages import need
 from ..sources.data import Data, make_data
 from ..sources.examples import Texts, find_pictures
@@ -413,31 +412,3 @@ def relabel(
         notes=[*data.notes, note],
     )
     return replace(new, notes=tuple(dict.fromkeys(new.notes)))
-
-# %% ../../nbs/05_published/04_published.ipynb #349d31d3
-def write_relabelled(
-    name: str,  # a set that has known errors
-    root,
-    how: str,  # 'drop' or 'flip'
-    path,  # of the new table, which must not be there yet
-) -> int:  # rows that were dropped or flipped
-    "Write a new metadata table without the known errors. Raises `ValueError` for a file that is there."
-    if name not in MISLABELLED:
-        raise ValueError(
-            f"no rows of {name} are known to be mislabelled; "
-            f"that can be said of {', '.join(MISLABELLED)} only."
-        )
-    if how not in NOISE[1:]:
-        raise ValueError(f"known_noise={how!r}; use {' or '.join(NOISE[1:])} to write a table.")
-    if Path(path).exists():
-        raise ValueError(f"{str(path)!r} is there already, and nothing is overwritten; name another file.")
-    _, table = find_set(name, root, TABLES[name][0])
-    frame = read_table(table)
-    check_columns(frame, table, ("img_filename", "y"))
-    wrong = mislabelled_rows(name, frame["img_filename"].tolist(), frame["y"].to_numpy())
-    if how == "drop":
-        frame = frame.drop(index=wrong)
-    else:
-        frame.loc[wrong, "y"] = 1 - frame.loc[wrong, "y"]
-    write_whole(path, lambda part: frame.to_csv(part, index=False))
-    return len(wrong)

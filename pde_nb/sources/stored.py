@@ -4,9 +4,8 @@
 
 # %% auto #0
 __all__ = ['SAMPLES', 'SAMPLE', 'STEP', 'PART', 'CLOSE', 'LARGE', 'ROOM', 'FileState', 'file_state', 'sampled_digest',
-           'stored_folder', 'kept', 'known_digest', 'open_npy', 'first_bytes', 'npy_fault', 'unpack_npz',
-           'unpack_array', 'array_blocks', 'read_rows', 'read_at_random', 'MappedArrays', 'mapped_array', 'Unchanged',
-           'short_state', 'Window']
+           'stored_folder', 'kept', 'known_digest', 'open_npy', 'first_bytes', 'npy_fault', 'array_blocks', 'read_rows',
+           'read_at_random', 'MappedArrays', 'mapped_array', 'Unchanged', 'short_state', 'Window']
 
 # %% ../../nbs/05_sources/00_stored.ipynb #sd000004
 import hashlib
@@ -97,7 +96,7 @@ def open_npy(path) -> np.memmap:
     if not isinstance(x, np.memmap):
         raise ValueError(
             f"{str(path)!r} is an archive of arrays, and those cannot be mapped; "
-            f"`pde data unpack {path.name}` writes each to an .npy file of its own."
+            f"save each with numpy.save as an .npy file of its own."
         )
     if not x.flags.c_contiguous:
         raise ValueError(
@@ -128,48 +127,6 @@ def npy_fault(path: Path, error: Exception) -> str:
             f"{str(path)!r} is cut off: it has {size:,} bytes, and its header promises more; copy it again."
         )
     return f"{str(path)!r} cannot be read as .npy ({text.splitlines()[0]}); copy or write it again."
-
-# %% ../../nbs/05_sources/00_stored.ipynb #sd000013
-import shutil
-import zipfile
-import zlib
-
-from ..core.files import write_whole
-
-
-def unpack_npz(
-    path,  # an .npz file
-    folder,  # where to; made if needed
-) -> list[Path]:
-    """Write each array of an archive to an .npy file of its own, in constant memory.
-
-    Raises `ValueError` for what is no archive of arrays, is damaged, or would replace a file.
-    """
-    folder = writable_folder(folder)
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = [name for name in archive.namelist() if name.endswith(".npy")]
-            if not names:
-                raise ValueError(f"{str(path)!r} holds no array; it has {archive.namelist()[:5]}.")
-            return [unpack_array(archive, name, folder) for name in names]
-    except (OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError) as e:
-        raise ValueError(f"{str(path)!r} cannot be unpacked ({e}); copy or write it again.") from None
-
-
-def unpack_array(archive: zipfile.ZipFile, name: str, folder: Path) -> Path:
-    "Write one member of an archive. Raises `ValueError` for a name that leads elsewhere, or is there."
-    if name != Path(name).name or not name.isprintable():
-        raise ValueError(f"the archive has a member {name!r}, which is no name of an array; it is refused.")
-    path = folder / name
-    if path.exists():
-        raise ValueError(f"{str(path)!r} is there already; name another folder, or move it away.")
-
-    def write(temporary):
-        with archive.open(name) as source, open(temporary, "wb") as target:
-            shutil.copyfileobj(source, target, 1 << 20)
-
-    write_whole(path, write)
-    return path
 
 # %% ../../nbs/05_sources/00_stored.ipynb #sd00001b
 import mmap
