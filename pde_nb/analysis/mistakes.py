@@ -21,9 +21,7 @@ from jaxtyping import Float, Int
 
 from ..algorithm.groups import Overlap, group_names
 from ..inputs.decoding import decode
-from ..inputs.inputs import stored_picture
 from ..sources.columnar import table_cells
-from ..sources.shards import StoredPictures
 from ..training.run import Run
 from ..training.selection import count_rows, in_group
 
@@ -295,8 +293,6 @@ def shown_picture(inputs, row: int) -> str | None:
     if inputs.kind == "pictures":
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            if isinstance(inputs, StoredPictures):
-                return _thumbnail(stored_picture(inputs, row, THUMB))
             return _thumbnail(decode(inputs.root / inputs.files[row], THUMB))
     if inputs.kind == "pixels":
         return _thumbnail(eight_bit(np.asarray(inputs.x[row])))

@@ -18,7 +18,6 @@ from ..algorithm.groups import Groups, random_rank
 from ..core.statistics import wilson_interval, z_value
 from ..sources.data import Data
 from ..sources.examples import Pictures
-from ..sources.shards import StoredPictures
 
 # %% ../../nbs/09_analysis/02_probes.ipynb #e258b69f
 def halves(
@@ -329,7 +328,7 @@ def small_inputs(
     size: int = 16,  # of pictures, in pixels
 ) -> Float[np.ndarray, "m d"]:
     "Cheap inputs for a probe."
-    from pde_nb.inputs.inputs import make_source, stored_picture
+    from pde_nb.inputs.inputs import make_source
     from pde_nb.inputs.picture_cache import decode_all
     from pde_nb.networks.views import pooled
 
@@ -339,9 +338,7 @@ def small_inputs(
     if inputs.kind == "texts":
         texts = [t for t in (inputs.first, inputs.second) if t is not None]
         return np.concatenate([_word_counts(t[rows]) for t in texts], 1)
-    if isinstance(inputs, StoredPictures):
-        x = np.stack([stored_picture(inputs, row, size) for row in rows.tolist()])
-    elif inputs.kind == "pictures":
+    if inputs.kind == "pictures":
         x = decode_all(Pictures(inputs.root, inputs.files[rows]), size, "memory", progress=False)
     else:
         x = inputs.x[rows]

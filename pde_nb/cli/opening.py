@@ -22,7 +22,6 @@ from ..sources.columnar import from_parquet
 from ..sources.data import Data, from_arrays
 from ..sources.known import only_known
 from ..sources.row_groups import is_stored_table
-from ..sources.shards import from_shards
 from ..sources.stored import LARGE, open_npy
 from ..sources.tables import from_folder, from_table
 from ..training.folder import read_config
@@ -90,9 +89,10 @@ def open_benchmark(name: str, root, known_noise, class_terms) -> Data:
 def open_path(path: Path, root, label, attribute, split, columns: dict) -> Data:
     "Data from a file of arrays, a folder of pictures, or a table."
     if path.suffix == ".tar" or (path.is_dir() and any(path.glob("*.tar"))):
-        unlabelled = columns.pop("unlabelled", None)
-        refuse_unused(path.name, root=root, **columns)
-        return from_shards(path, label, attribute, split=split or "split", unlabelled=unlabelled)
+        raise ValueError(
+            f"{path.name}: archives are not read where they lie; unpack them (tar -xf) and name the folder, "
+            "or open them with datasets.load_dataset('webdataset', …) and pde_nb.sources.hubs.from_hf."
+        )
     if path.suffix == ".npy":
         raise ValueError(
             f"--data {path} is one array; name the folder that has x.npy, and beside it the arrays of label, "
