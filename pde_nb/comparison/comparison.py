@@ -18,6 +18,7 @@ from pathlib import Path
 
 import torch
 from joblib import Parallel, delayed
+from joblib.externals.loky import get_reusable_executor
 from torch import nn
 
 from .paired import SHORT, best_method, standings
@@ -429,6 +430,7 @@ def side_by_side(asked: Asked, contenders: dict, seeds, folder: Path, on_epoch, 
             tried.setdefault(name, []).append(attempt(settings, record))
     chosen = {name: found[preferred(tuple(found))].settings for name, found in tried.items()}
     list(make([(name, contenders[name], chosen[name], seed) for name in chosen for seed in seeds[1:]]))
+    get_reusable_executor().shutdown(wait=True)  # idle processes would keep this one from ending
 
 
 def make_run(name, contender, settings, seed, data, folder, common, on_epoch, threads):
@@ -524,7 +526,7 @@ def asked_references(methods, data: Data) -> tuple[list[str], object]:
     if isinstance(methods, dict):
         return [], methods
     if isinstance(methods, str):
-        return [], methods
+        raise ValueError(f"methods={methods!r}: give names in a list, as in [{methods!r}].")
     return [name for name in methods if name in REFERENCES], [n for n in methods if n not in REFERENCES]
 
 
@@ -532,8 +534,6 @@ def chosen_methods(methods) -> dict[str, str | Method]:
     "The methods of a comparison by name. Raises `ValueError` for a name that is not known or cannot be used."
     if methods is None:
         methods = [name for name in method_names() if find_method(name).in_comparisons]
-    if isinstance(methods, str):
-        raise ValueError(f"methods={methods!r}: give names in a list, as in [{methods!r}].")
     if not isinstance(methods, dict):
         for name in methods:
             find_method(name)
