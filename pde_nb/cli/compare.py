@@ -30,8 +30,7 @@ def compare(
     """Compare methods on one data set, tuned alike and paired by seed.
 
     Every method has the same budget and is tuned on validation. A second call goes on where the first was
-    stopped. The status is 1 where a run failed, or the folder holds runs of another comparison, which are
-    listed and not shown.
+    stopped. The status is 1 where a run failed, as one does whose folder holds a run of another comparison.
 
     pde compare --data loans.csv --label granted --attribute district --methods erm pde --seeds 3
 

@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['NO_FILE', 'TAKEN', 'Contender', 'check_apart', 'seed_list', 'contend', 'check_unseen', 'RunFailed', 'contender_spec',
            'run_folder', 'trial_run', 'has_first', 'check_earlier', 'tried_names', 'attempt', 'result_of', 'preferred',
-           'learning_rates', 'combinations', 'within_budget', 'Comparison', 'Asked', 'found_beside', 'no_method',
-           'compare', 'check_before', 'network_named', 'asked_references', 'chosen_methods', 'check_name']
+           'learning_rates', 'combinations', 'within_budget', 'Comparison', 'Asked', 'no_method', 'compare',
+           'check_before', 'network_named', 'asked_references', 'chosen_methods', 'check_name']
 
 # %% ../../nbs/09_comparison/11_comparison.ipynb #4148e97f
 import re
@@ -27,7 +27,6 @@ from pde_nb.comparison.trials import (
     Attempt,
     Result,
     Trial,
-    is_foreign,
     over_seeds,
     read_results,
     settings_name,
@@ -42,15 +41,13 @@ from ..core.statistics import Summary
 from ..methods.base import CannotRun, Method
 from ..methods.registry import find_method, method_names
 from ..presets.presets import DEFAULTS
-from ..records.run_format import CONFIG
-from ..records.schema import read_checked
 from ..runs.fit import fit_spec
 from ..runs.grouped import keep_groups, with_groups
 from ..runs.logs import asked_logs
 from ..runs.record import RunRecord
 from ..runs.spec import RunSpec, decide
 from ..sources.data import Data, check_data
-from ..training.folder import REMEDY, hold
+from ..training.folder import hold
 
 # %% ../../nbs/09_comparison/11_comparison.ipynb #06160b01
 @dataclass(frozen=True)
@@ -267,13 +264,11 @@ class Comparison:
     refused: dict[str, str]  # those that are not among the results, and why
     folder: Path
     failed: tuple[str, ...] = ()  # those of them that could have run, and failed
-    others: dict[str, str] = field(default_factory=dict)  # what else the folder holds: what differs
-    unasked: tuple[str, ...] = ()  # results in the folder of the same specification that were not asked for
 
     @property
     def complete(self) -> bool:
-        "Whether no run failed, and the folder holds nothing of another specification."
-        return not self.failed and not self.others
+        "Whether no run failed."
+        return not self.failed
 
     @property
     def best(self) -> str:
@@ -291,7 +286,6 @@ class Comparison:
     def __str__(self):
         lines = [standings(self.results, SHORT).text()]
         lines += [visible(f"not run: {name}: {why}") for name, why in self.refused.items()]
-        lines += [visible(f"not of this comparison: {name}: {why}") for name, why in self.others.items()]
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -313,72 +307,6 @@ class Asked:
     def contender(self, method: str | Method) -> Contender:
         "The method within the budget."
         return Contender(within_budget(method, self.data, self.passes, self.schedule), self.tried)
-
-    def spec(self, name: str) -> RunSpec | None:
-        "What the runs of a method would be; None where no method has this name, or it cannot run."
-        try:
-            return contender_spec(self.contender(name), self.data, **self.common)
-        except ValueError:
-            return None
-
-
-def found_beside(folder: Path, specs: dict[str, RunSpec], comparison: Asked):
-    "What else a folder holds: of another specification, with what differs, and of the same."
-    others, same = other_results(folder, specs, comparison)
-    tried = {name for settings in comparison.tried for name in settings}
-    for name, spec in specs.items():
-        others |= other_runs(folder, name, spec, tried)
-    return others, same
-
-# %% ../../nbs/09_comparison/11_comparison.ipynb #cp000010
-def other_results(
-    folder: Path,
-    asked,  # names of the contenders
-    comparison: Asked,
-) -> tuple[dict[str, str], tuple[str, ...]]:  # of another specification: what differs; of the same
-    "The results in the folder of a comparison that are not its own."
-    others, same = {}, []
-    for path in sorted(folder.glob("*.json")):
-        if path.stem in asked or is_foreign(path) or not looks_written(path):
-            continue
-        try:
-            differences = result_differences(Result.read(path), comparison.spec(path.stem))
-        except ValueError as error:
-            differences = [str(error)]
-        if differences:
-            others[path.name] = "; ".join(differences)
-        else:
-            same.append(path.stem)
-    return others, tuple(same)
-
-
-def looks_written(path: Path) -> bool:
-    "Whether a comparison may have written a file of this name: a method has it, or there are runs beside it."
-    return path.with_suffix("").is_dir() or path.stem in method_names()
-
-
-def result_differences(result: Result, spec: RunSpec | None) -> list[str]:
-    "In what a result differs from a specification."
-    if spec is None:
-        return ["no method of this name could run within this comparison"]
-    tried = {name for a in result.tried for name in a.settings}
-    return spec_differences(result.spec, spec.config(), tried)
-
-# %% ../../nbs/09_comparison/11_comparison.ipynb #cp000003
-def other_runs(folder: Path, name: str, spec: RunSpec, tried: set[str]) -> dict[str, str]:
-    "The runs of a contender that are of another specification: the first of each kind, and what differs."
-    places = {}
-    for path in sorted((folder / name).glob("*/config.json")):
-        try:
-            why = "; ".join(spec_differences(read_checked(path, CONFIG, REMEDY), spec.config(), tried))
-        except ValueError as error:
-            why = str(error)
-        if why:
-            places.setdefault(why, []).append(path.parent.relative_to(folder).as_posix())
-    found = {}
-    for why, (first, *more) in places.items():
-        found[first + (f" and {len(more)} more" if more else "")] = why
-    return found
 
 # %% ../../nbs/09_comparison/11_comparison.ipynb #nometh01
 def no_method(refused: dict[str, str]) -> str:
@@ -500,10 +428,9 @@ def compare(
         errors = run_methods(asked, methods, seeds, folder, say, on_epoch)
         errors |= run_references(asked, references, seeds, folder, say)
     refused = refusals(errors, [*methods, *references])
-    specs = {name: contender_spec(contender, data, **common) for name, contender in beside.items()}
     failed = tuple(name for name, error in errors.items() if isinstance(error, RunFailed))
     results = read_results(folder, sorted({*methods, *references} - refused.keys()))
-    return Comparison(results, refused, folder, failed, *found_beside(folder, specs, asked))
+    return Comparison(results, refused, folder, failed)
 
 
 def check_before(data: Data, on_epoch, out):

@@ -382,16 +382,10 @@ def cost_cells(cost: MethodCost) -> tuple[str, ...]:
 
 # %% ../../nbs/10_report/06_comparison_page.ipynb #cgcost02
 def missing_blocks(comparison: Comparison) -> list:
-    "What is not in the tables: methods that did not run, and what else the folder holds."
+    "What is not in the tables: methods that did not run."
     blocks = [Section("Not run")] if comparison.refused else []
     for name, why in comparison.refused.items():
         blocks.append(Text(f"{method_title(dict(name=name))}: {why}", "note"))
-    if comparison.others or comparison.unasked:
-        blocks.append(Section("Also in the folder, and not shown"))
-    for name, why in comparison.others.items():
-        blocks.append(Text(f"{name}, not of this comparison: {why}", "note"))
-    if comparison.unasked:
-        blocks.append(Text(f"of the same comparison, but not asked for: {', '.join(comparison.unasked)}"))
     return blocks
 
 # %% ../../nbs/10_report/06_comparison_page.ipynb #f811cb2c
