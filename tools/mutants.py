@@ -25,8 +25,9 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
-from check import LIB, NBS, QUIET, ROOT, exporting_notebooks
+from check import QUIET, ROOT
 
+LIB, NBS = "pde_nb", "nbs"
 RECORD = ROOT / "results" / "mutants.json"
 MAY_ESCAPE = 2
 SECONDS = 400  # that a notebook may take
@@ -41,6 +42,13 @@ class Mutant:
     old: str
     new: str
     pages: tuple[str, ...]  # below nbs/, without suffix
+
+
+def exporting_notebooks():
+    """By module, the notebook below nbs/ that exports it."""
+    pages = ((path, path.read_text(encoding="utf-8")) for path in (ROOT / NBS).rglob("*.ipynb"))
+    found = ((re.search(r"\| *default_exp ([\w.]+)", text), path) for path, text in pages)
+    return {match[1]: path.relative_to(ROOT / NBS) for match, path in found if match}
 
 
 CORE = "01_core/20_properties"
