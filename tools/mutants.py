@@ -44,13 +44,6 @@ class Mutant:
     pages: tuple[str, ...]  # below nbs/, without suffix
 
 
-def exporting_notebooks():
-    """By module, the notebook below nbs/ that exports it."""
-    pages = ((path, path.read_text(encoding="utf-8")) for path in (ROOT / NBS).rglob("*.ipynb"))
-    found = ((re.search(r"\| *default_exp ([\w.]+)", text), path) for path, text in pages)
-    return {match[1]: path.relative_to(ROOT / NBS) for match, path in found if match}
-
-
 CORE = "01_core/20_properties"
 ALGORITHM = "02_algorithm/20_properties"
 THEORY = "03_theory/20_properties"
@@ -359,9 +352,6 @@ CLAIMS = (
 MUTANTS = (*FIGURES, *STATISTICS, *GROUPS, *EXPANSION, *LOSSES, *TRAINED, *DATA, *CLAIMS)
 
 
-# ---- putting a fault in -----------------------------------------------------------------------
-
-
 def replaced(text: str, mutant: Mutant, where: str) -> str:
     """A text with the fault in it. Ends the program unless what it replaces is there exactly once."""
     times = text.count(mutant.old)
@@ -373,7 +363,8 @@ def replaced(text: str, mutant: Mutant, where: str) -> str:
 def places(root: Path, mutant: Mutant) -> tuple[Path, Path]:
     """The module and the notebook that it is exported from."""
     module = root / LIB / (mutant.module.replace(".", "/") + ".py")
-    return module, root / NBS / exporting_notebooks()[mutant.module]
+    page = re.search(r"File to edit: [./]*(nbs/\S+\.ipynb)", module.read_text(encoding="utf-8"))[1]
+    return module, root / page
 
 
 def faulty_cells(notebook: dict, mutant: Mutant) -> dict:
@@ -405,9 +396,6 @@ def faulty(root: Path, mutant: Mutant) -> dict[Path, str]:
         module: replaced(module.read_text(encoding="utf-8"), mutant, mutant.module),
         notebook: json.dumps(cells, indent=1, ensure_ascii=False),
     }
-
-
-# ---- running the notebooks --------------------------------------------------------------------
 
 
 def copied_tree(folder: Path) -> Path:
@@ -489,9 +477,6 @@ def check_sound(root: Path, page: str, sound: set[str]):
     if not found["passed"]:
         raise SystemExit(f"{page} fails without any fault (cell {found['cell']}): {found['said']}")
     sound.add(page)
-
-
-# ---- the record -------------------------------------------------------------------------------
 
 
 def digest(mutant: Mutant) -> str:
