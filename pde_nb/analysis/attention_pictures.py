@@ -7,7 +7,6 @@ __all__ = ['picture_address', 'viewer', 'ModelAttention', 'GroupAttention', 'Att
            'draw_attention', 'coarseness']
 
 # %% ../../nbs/09_analysis/09_attention_pictures.ipynb #ap000013
-import io
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -158,86 +157,22 @@ def _network_of_folder(run, model, data, size, device):
     return net
 
 # %% ../../nbs/09_analysis/09_attention_pictures.ipynb #0227daf3
-ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
-
-
 def object_masks(
-    masks,  # an array (all examples, height, width), an .npz file with it, or a folder of pictures
+    masks,  # (all examples, height, width), true on the object
     data: Data,
     rows,  # of the data set
     size: tuple[int, int],
 ) -> Bool[np.ndarray, "rows height width"]:
     """Which pixels of these pictures are the object.
 
-    Raises `ValueError` for masks that are missing or do not fit."""
-    if isinstance(masks, (str, Path)) and Path(masks).suffix != ".npz":
-        files = _files_of(data, masks)[rows]
-        return np.stack([_mask_of_file(Path(masks), data, name, size[0]) for name in files])
-    if isinstance(masks, (str, Path)):
-        masks = _mask_array(Path(masks))
-    masks = np.asarray(masks)
+    Raises `ValueError` for masks that do not fit."""
     wanted = (len(data), *size)
-    if masks.shape != wanted:
+    if np.shape(masks) != wanted:
         raise ValueError(
-            f"masks have shape {masks.shape}; give one for each of the {len(data):,} examples, "
+            f"masks have shape {np.shape(masks)}; give one for each of the {len(data):,} examples, "
             f"of {size[0]} × {size[1]} pixels: {wanted}."
         )
-    eight_bits = masks.dtype == np.uint8 and masks.max(initial=0) > 1
-    return masks[rows] > (127 if eight_bits else 0.5)
-
-# %% ../../nbs/09_analysis/09_attention_pictures.ipynb #sp000006
-def _mask_array(path):
-    "The array `mask` of an .npz file."
-    try:
-        arrays = np.load(path, allow_pickle=False)
-    except (ValueError, OSError) as e:
-        raise ValueError(
-            f"{str(path)!r} cannot be read as .npz ({e}); write it with numpy.savez(path, mask=…)."
-        ) from e
-    names = getattr(arrays, "files", ())
-    if "mask" not in names:
-        raise ValueError(
-            f"{str(path)!r} has no array 'mask' (it has {', '.join(names)}); "
-            "write one with numpy.savez(path, mask=…)."
-        )
-    return arrays["mask"]
-
-# %% ../../nbs/09_analysis/09_attention_pictures.ipynb #28f704e5
-def _files_of(data, folder):
-    "The names of all pictures of the data. Raises `ValueError` where masks cannot be found by name."
-    if not isinstance(data.inputs, Pictures):
-        raise ValueError(
-            f"the pictures of {data.name!r} are an array without names, so masks cannot be found in a folder "
-            f"({str(folder)!r}); give them as an array, or as an .npz file with an array called mask."
-        )
-    if not Path(folder).is_dir():
-        raise ValueError(
-            f"there is no folder {str(folder)!r} of masks; "
-            "name the folder that holds a picture of the same name for every picture."
-        )
-    return data.inputs.files
-
-
-def _mask_of_file(folder, data, name, size):
-    "One mask from its file, cut as the picture is."
-    possible = [folder / name, *((folder / name).with_suffix(e) for e in ENDINGS)]
-    files = [path for path in possible if path.is_file()]
-    if not files:
-        raise ValueError(
-            f"there is no mask for {name!r} in {str(folder)!r}; "
-            "put a picture of that name there (bright is the object), or name another folder."
-        )
-    try:
-        with Image.open(files[0]) as mask, Image.open(data.inputs.root / name) as picture:
-            fitted = mask.convert("L").resize(picture.size, Image.Resampling.NEAREST)
-    except OSError as e:
-        raise ValueError(
-            f"{files[0]}: the mask, or its picture, cannot be read ({e}); copy or write it again."
-        ) from e
-    file = io.BytesIO()
-    fitted.save(file, "PNG")
-    file.seek(0)
-    return decode(file, size)[0] > 127
+    return np.asarray(masks)[rows].astype(bool)
 
 # %% ../../nbs/09_analysis/09_attention_pictures.ipynb #333deb0b
 @dataclass(frozen=True, eq=False)

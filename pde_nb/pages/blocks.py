@@ -115,7 +115,7 @@ class Link:
 # %% ../../nbs/10_pages/01_blocks.ipynb #bl000002
 @dataclass(frozen=True)
 class Listing:
-    "A table with a name, which a reader may sort, and have as a file."
+    "A table with a name, which a reader may have as a file."
 
     name: str  # of the CSV file, without its ending: lower-case letters and hyphens
     table: Table

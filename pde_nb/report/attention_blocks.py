@@ -20,13 +20,12 @@ from pde_nb.analysis.attention_pictures import (
     attention_by_group,
     coarseness,
     draw_attention,
-    mean_share,
     picture_address,
     viewer,
 )
 from ..core.style import COLOURS, SMALL
-from ..core.tables import Table, escape_plot, percent
-from ..pages.blocks import Card, Count, Figure, Listing, Section, Strips, Text, tag
+from ..core.tables import escape_plot
+from ..pages.blocks import Card, Figure, Section, Strips, Text, tag
 from ..pages.charts import LIGHT
 from .runs import active_counts, as_record, best_first, check_same_data, default_split, variants
 from ..runs.fit import Fit
@@ -42,12 +41,11 @@ def attention_of(
     data: Data | None = None,  # for runs in folders
     split: str = "test",
     most: int = 2,  # pictures of each group
-    masks=None,  # as in `object_masks`
     model=None,  # needed where a run in a folder had a model of the user's own
     device=None,
 ) -> Attention | None:
     """The maps of a run or of one run per variant; the reason where they cannot be drawn; None for inputs
-    that are no pictures and where there are no weights. Raises `ValueError` for masks that do not fit."""
+    that are no pictures and where there are no weights."""
     records = [as_record(run) for run in runs]
     if len(records) > 1:
         check_same_data(records)
@@ -58,10 +56,8 @@ def attention_of(
     split = default_split(records[0], split)
     try:
         viewers = [viewer(run, data, label, model, device) for label, run in models]
-        return attention_by_group(viewers, split, most or 2, masks)
+        return attention_by_group(viewers, split, most or 2)
     except (ValueError, ImportError) as e:
-        if masks is not None:
-            raise
         return Attention(split, (), (), note=f"not shown: {e}")
 
 
@@ -93,14 +89,14 @@ def models_to_ask(runs: list, records: list) -> list[tuple]:
 
 # %% ../../nbs/10_report/10_attention_blocks.ipynb #6c0e98d3
 def attention_section(attention: Attention | None) -> list:
-    "Pictures of each group beside the maps of the runs, and the shares on the object where they are known."
+    "Pictures of each group beside the maps of the runs."
     if attention is None:
         return []
     title = Section(f"What the model looks at, {attention.split}")
     if attention.note:
         return [title, Text(attention.note, "note")]
     strips = [group_strips(attention, group) for group in attention.groups]
-    return [title, Text(attention_lead(attention)), map_legend(), *share_table(attention), *strips]
+    return [title, Text(attention_lead(attention)), map_legend(), *strips]
 
 # %% ../../nbs/10_report/10_attention_blocks.ipynb #8497519f
 def attention_lead(attention: Attention) -> str:
@@ -147,42 +143,8 @@ def group_strips(attention: Attention, group: GroupAttention) -> Strips:
 
 def map_card(attention: Attention, model: ModelAttention, i: int) -> Card:
     "The map of a model on the i-th picture, and its answer."
-    lines = [f"says {attention.classes[model.predicted[i]]}, {100 * model.sure[i]:.0f} %"]
-    if model.share is not None:
-        lines.append(f"{percent(model.share[i])} on the object")
-    return Card(tuple(lines), picture_address(model.overlays[i]))
-
-# %% ../../nbs/10_report/10_attention_blocks.ipynb #a454e601
-def share_table(attention: Attention) -> list[Listing]:
-    "The mean share of the evidence on the object for each group and run; nothing where no masks are known."
-    groups = attention.groups
-    if not groups or groups[0].area is None:
-        return []
-    models = range(len(attention.names))
-    rows = []
-    for k, group in enumerate(groups):
-        shares = [percent(mean_share(attention, i, k), mark="") for i in models]
-        rows.append((group.name, Count(len(group.rows)), percent(group.area.mean(), mark=""), *shares))
-    n = sum(len(group.rows) for group in groups)
-    area = np.mean([group.area.mean() for group in groups])
-    shares = [percent(mean_share(attention, i), mark="") for i in models]
-    rows.append(("all groups alike", Count(n), percent(area, mark=""), *shares))
-    caption = (
-        "Mean share of the evidence that lies on the object, %; the share of the area is what a map without "
-        "knowledge of the object would reach."
-    )
-    head = ("group", "pictures", "area, %", *attention.names)
-    return [Listing("attention", Table(head, rows, caption=caption + empty_note(attention)))]
-
-
-def empty_note(attention: Attention) -> str:
-    "A sentence on maps without evidence; '' where there are none."
-    counts = []
-    for i, name in enumerate(attention.names):
-        n = sum(int(np.isnan(group.by_model[i].share).sum()) for group in attention.groups)
-        if n:
-            counts.append(f"{name}: {n}")
-    return f" Maps without any evidence for the answer are left out ({', '.join(counts)})." if counts else ""
+    says = f"says {attention.classes[model.predicted[i]]}, {100 * model.sure[i]:.0f} %"
+    return Card((says,), picture_address(model.overlays[i]))
 
 # %% ../../nbs/10_report/10_attention_blocks.ipynb #2d2ffb80
 def draw_groups(

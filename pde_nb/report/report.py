@@ -71,7 +71,6 @@ def report(
     split: str = "test",
     mistakes: int = 6,  # of each group, of one run; 0: none
     attention: int = 2,  # pictures of each group with the map of what each model looks at; 0: none
-    masks=None,  # which pixels are the object, as in `object_masks`
     place=None,  # folder that the page will be in: it then has links to the files of the runs
     **options,  # model, device, inputs: as in `evaluate_run`
 ) -> Page:
@@ -81,9 +80,9 @@ def report(
     asked, maps = Asked(), None
     if len(several) == 1 and mistakes:
         asked = run_answers(several[0], data, split, mistakes, options)
-    if attention or masks is not None:
+    if attention:
         how = {name: value for name, value in options.items() if name != "inputs"}
-        maps = attention_of(several, data, split, attention, masks, **how)
+        maps = attention_of(several, data, split, attention, **how)
     return make_page(several, split, asked.mistakes, maps, asked.figures, place)
 
 
