@@ -51,7 +51,6 @@ class Method:
     # what it is called
     name = "erm"  # in commands and records
     label = "ERM"  # in tables
-    mark = ("#888888", "o")  # colour and marker in charts
 
     # what it takes
     needs_groups = ()  # parts whose attributes it works with, beside choosing the epoch: 'train', 'val'
@@ -73,11 +72,10 @@ class Method:
     fits_validation = False  # whether the model is fitted to validation, so that its figures there flatter
 
     def __init_subclass__(cls, **kwargs):
-        "A class with a name of its own does not inherit label and mark."
+        "A class with a name of its own does not inherit the label."
         super().__init_subclass__(**kwargs)
         if "name" in vars(cls):
             cls.label = vars(cls).get("label", cls.name)
-            cls.mark = vars(cls).get("mark", ("#000000", "."))
 
     # settings, and what a record and a table say of them
 

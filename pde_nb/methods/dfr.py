@@ -205,7 +205,6 @@ class DFR(Method):
 
     name = "dfr"
     label = "DFR-Val"
-    mark = ("#2f6690", "h")
     fits_validation = True
     takes_embeddings = True
     on = "val"  # the split that the last layer is fitted to
@@ -340,7 +339,6 @@ class DFRTrain(DFR):
 
     name = "dfr_tr"
     label = "DFR-Tr"
-    mark = ("#81a4cd", "H")
     fits_validation = False
     on = "train"
 

@@ -37,7 +37,6 @@ class EIIL(GroupDRO):
 
     name = "eiil"
     label = "EIIL"
-    mark = ("#a05195", ">")
     needs_groups = ()
     passes_needed = 2
     learned = ("q", "environment")

@@ -38,7 +38,6 @@ class GroupDRO(Method):
 
     name = "group_dro"
     label = "GroupDRO"
-    mark = ("#7a5195", "^")
     needs_groups = ("train",)
     learned = ("q",)
 

@@ -58,7 +58,6 @@ class JTT(Method):
 
     name = "jtt"
     label = "JTT"
-    mark = ("#d45087", "p")
     passes_needed = 2
     learned = ("wrong",)
     wrong = None  # positions of the mistakes, once they are known

@@ -39,7 +39,6 @@ class LfF(Method):
 
     name = "lff"
     label = "LfF"
-    mark = ("#c97b84", "<")
     passes_needed = 2
     learned = ("averages",)
 

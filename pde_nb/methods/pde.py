@@ -17,7 +17,6 @@ from ..algorithm.expansion import ledger as plan_ledger
 from ..algorithm.groups import Groups, balanced_counts
 from ..algorithm.schedule import ExpansionSchedule, Pace
 from ..core.arguments import did_you_mean, number, rounded_up, whole_number
-from ..core.style import COLOURS
 from .base import Method, check_attributes, epoch_rng, settings_text
 
 # %% ../../nbs/07_methods/06_pde.ipynb #plain001
@@ -143,7 +142,6 @@ class PDE(Method):
 
     name = "pde"
     label = "PDE"
-    mark = (COLOURS["subject"], "P")
     needs_groups = ("train",)
     paper_augments = True
     schedules = ("auto", "fixed")  # that the method can have
@@ -316,7 +314,6 @@ class BalancedPDE(PDE):
 
     name = "pde_balanced"
     label = "PDE, balanced rounds"
-    mark = ("#79b98f", "X")
     in_comparisons = False
     schedules = ("auto",)
 

@@ -22,7 +22,6 @@ class Reweighting(Method):
 
     name = "reweighting"
     label = "Reweighting"
-    mark = ("#6b8fb5", "d")
 
     @property
     def needs_groups(self):
@@ -46,7 +45,6 @@ class Resampling(Method):
 
     name = "resampling"
     label = "Group resampling"
-    mark = ("#386a8f", "D")
 
     @property
     def needs_groups(self):

@@ -28,7 +28,6 @@ class Subsample(Method):
 
     name = "subsample"
     label = "Subsample"
-    mark = ("#b8860b", "s")
 
     @property
     def needs_groups(self):

@@ -249,7 +249,8 @@ TAGS = {
     *("html", "head", "meta", "title", "style", "body", "main", "h1", "h2", "h3", "p", "pre", "blockquote"),
     *("div", "span", "b", "strong", "br", "table", "thead", "tbody", "tr", "th", "td", "img"),
     *("nav", "ul", "li", "a"),
-    *("figure", "figcaption", "svg", "g", "text", "line", "polyline", "polygon", "circle", "rect", "path"),
+    *("figure", "figcaption", "svg", "g", "text", "polygon", "circle", "rect", "path"),
+    *("defs", "clippath", "use"),
 }
 LOADING = {"srcset", "action", "formaction", "poster", "data", "background", "xlink:href", "srcdoc"}
 
@@ -305,7 +306,9 @@ def reaches_outside(name: str, value: str) -> bool:
         return not value.startswith(("data:,", "data:image/png;base64,", "data:image/jpeg;base64,"))
     if name == "href":
         return not is_relative(value)
-    return name in LOADING or name.startswith("on") or (name == "style" and "(" in value)
+    if re.search(r"url\s*\((?!#)|@import|expression", value, re.IGNORECASE):
+        return True
+    return name in LOADING or name.startswith("on")
 
 # %% ../../nbs/10_pages/04_html.ipynb #ht000002
 def is_relative(address: str) -> bool:

@@ -6,7 +6,7 @@
 __all__ = ['STYLE', 'POLICY']
 
 # %% ../../nbs/10_pages/03_looks.ipynb #lk000004
-from .charts import DARK, LIGHT, ROLES, ROLES_DARK
+from .charts import DARK, LIGHT, ROLES, ROLES_DARK, SURFACE
 
 # %% ../../nbs/10_pages/03_looks.ipynb #3d2a2c8b
 def variables(surface: dict[str, str], styles, roles: dict[str, str]) -> str:
@@ -15,10 +15,8 @@ def variables(surface: dict[str, str], styles, roles: dict[str, str]) -> str:
     return "".join(f"--{name}:{colour};" for name, colour in named.items())
 
 
-SURFACE = ("bg", "fg", "soft", "faint", "line", "shade", "link")
-BY_DAY = ("#ffffff", "#1b1f24", "#59636e", "#98a2ad", "#d5dbe1", "#edf1f5", "#1f5fa8")
 BY_NIGHT = ("#14181d", "#e4e8ec", "#9ea8b3", "#6b7580", "#3a424b", "#232a32", "#8db8ee")
-DAY = variables(dict(zip(SURFACE, BY_DAY)), LIGHT, ROLES)
+DAY = variables(SURFACE, LIGHT, ROLES)
 NIGHT = variables(dict(zip(SURFACE, BY_NIGHT)), DARK, ROLES_DARK)
 COLOUR_STYLE = f"""
 :root{{color-scheme:light dark;{DAY}}}

@@ -152,10 +152,9 @@ def reliability_figure(found: PredictionFigures) -> Figure:
     "How often the model is right against how sure it is."
     x = tuple(100 * r.confidence for r in found.reliability)
     y = tuple(100 * r.right.value for r in found.reliability)
-    names = tuple(f"{r.right.n:,} of {r.right.of:,} right" for r in found.reliability)
     start = 10 * min(r.low for r in found.reliability) * 10
     even = Series((start, 100), (start, 100), None, markers=False)
-    points = Series(x, y, "subject", names=names, size=4)
+    points = Series(x, y, "subject")
     low = max(0.0, min((*y, start)) - 4)
     label = "right, %"
     title = "How often the model is right, by how sure it is"
@@ -202,7 +201,7 @@ def answered_figure(found: PredictionFigures) -> Figure:
     x = tuple(100 * point.share for point in found.answered)
     worst = tuple(100 * point.counts.worst_group for point in found.answered)
     average = tuple(100 * point.counts.n_correct / point.counts.n for point in found.answered)
-    lines = [Series(x, average, "method", size=2.5), Series(x, worst, "subject", size=3.5)]
+    lines = [Series(x, average, "method"), Series(x, worst, "subject")]
     low = max(0.0, min(worst) - 4)
     title = "Accuracy by the share that is answered"
     chart = line_chart(title, lines, "answered, % of the examples", "right, %", (low, 102), (0, 102))

@@ -254,8 +254,7 @@ def passes_chart(found: list[Variant]):
     lines, points = [], []
     for i, variant in reversed(list(enumerate(found))):
         x, y = best_so_far(variant.runs[0])
-        names = tuple(f"{variant.label}: {v:.1f} % after {p:.1f} passes" for p, v in zip(x, y))
-        points.append(Series(x[:-1], y[:-1], style_of(i), line=False, names=names, size=3.4))
+        points.append(Series(x[:-1], y[:-1], style_of(i), line=False))
         places = tuple(x[k + step] for k in range(len(x) - 1) for step in (0, 1))
         heights = tuple(y[k] for k in range(len(x) - 1) for step in (0, 1))
         lines.append(Series(places, heights, style_of(i), markers=False))

@@ -66,7 +66,6 @@ def growth_note(record: RunRecord) -> str:
 
 # %% ../../nbs/10_report/07_training_section.ipynb #dd31d3c4
 MANY = 40  # groups, from more on only those with a style are drawn
-MANY_EPOCHS = 30  # from more on the points of a curve are dots
 
 
 def over_epochs(record: RunRecord, title: str, series: list[Series], y_label: str, y_range=None):
@@ -106,10 +105,7 @@ def group_series(record: RunRecord, name: str, style: int | None) -> Series:
         y.append(100 * entry["correct"][group] / counted if known else np.nan)
     if style is None:
         return Series(tuple(x), tuple(y), None, markers=False)
-    if len(x) > MANY_EPOCHS:
-        return Series(tuple(x), tuple(y), style, dots=True)
-    names = tuple(f"{name}: {value:.1f} % after epoch {epoch}" for epoch, value in zip(x, y))
-    return Series(tuple(x), tuple(y), style, names=names)
+    return Series(tuple(x), tuple(y), style)
 
 # %% ../../nbs/10_report/07_training_section.ipynb #e1f5aa07
 def worst_curve(record: RunRecord) -> Figure:
@@ -123,14 +119,9 @@ def worst_curve(record: RunRecord) -> Figure:
     x = tuple(entry["epoch"] for entry in record.curve)
     series, legend = [], []
     if n_partial(record):
-        names = tuple(f"at most {v:.1f} % after epoch {epoch}" for epoch, v in zip(x, bounded))
-        few = len(x) <= MANY_EPOCHS
-        how = dict(names=names, hollow=True, size=2.6) if few else dict(dots=True)
-        series.append(Series(x, tuple(bounded), None, line=False, **how))
+        series.append(Series(x, tuple(bounded), None, line=False, hollow=True))
         legend = [Mark("subject", "exact"), Mark(None, "at most")]
-    names = tuple(f"{v:.1f} % after epoch {epoch}" for epoch, v in zip(x, exact))
-    how = dict(names=names) if len(x) <= MANY_EPOCHS else dict(dots=True)
-    series.append(Series(x, tuple(exact), "subject", **how))
+    series.append(Series(x, tuple(exact), "subject"))
     title = "Worst-group accuracy on validation over epochs"
     chart = over_epochs(record, title, series, "worst group, validation, %")
     return Figure("The worst group", chart, tuple(legend), EXACT_OR_BOUND if legend else "")
@@ -146,7 +137,7 @@ def loss_curve(record: RunRecord) -> Figure:
     "The mean training loss of each epoch, over the examples that it showed."
     x = tuple(entry["epoch"] for entry in record.curve)
     y = tuple(np.nan if entry["loss"] is None else entry["loss"] for entry in record.curve)
-    series = [Series(x, y, "loss", markers=len(x) <= MANY_EPOCHS)]
+    series = [Series(x, y, "loss", markers=len(x) <= 40)]
     chart = over_epochs(record, "Mean training loss over epochs", series, "mean training loss")
     return Figure("Training loss", chart, (), "Cross-entropy of the examples that the epoch showed.")
 
