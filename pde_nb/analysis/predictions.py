@@ -17,7 +17,6 @@ from scipy.stats import rankdata
 
 from .mistakes import Predictions, eval_names
 from ..core.statistics import wilson_interval, z_value
-from ..prediction.abstaining import Answered, answered_shares
 from ..sources.blanks import known_values
 from ..sources.columnar import table_cells
 from ..sources.data import Data
@@ -297,11 +296,6 @@ def shown_value(value) -> str:
     "A value in words."
     return f"{value:g}" if isinstance(value, (float, np.floating)) else str(value)
 
-# %% ../../nbs/09_analysis/12_predictions.ipynb #pr000030
-def answered_by_split(data: Data, said: Predictions) -> tuple[Answered, ...]:
-    "How right the most confident shares of the examples of a split are, in every group."
-    return tuple(answered_shares(said.probability, said.y, data.evaluation(said.split)))
-
 # %% ../../nbs/09_analysis/12_predictions.ipynb #pr000028
 @dataclass(frozen=True, eq=False)
 class PredictionFigures:
@@ -315,7 +309,6 @@ class PredictionFigures:
     reliability: tuple[Reliability, ...] = ()
     rates: tuple[Selection, ...] = ()
     slices: tuple[Slice, ...] = ()
-    answered: tuple[Answered, ...] = ()  # the most confident shares of the examples
     note: str = ""  # why there is nothing, if so
 
 
@@ -330,5 +323,4 @@ def prediction_figures(data: Data, said: Predictions) -> PredictionFigures:
         reliability=reliability(said.probability.max(1), said.right),
         rates=selection_rates(data, said),
         slices=find_slices(data, said),
-        answered=answered_by_split(data, said),
     )

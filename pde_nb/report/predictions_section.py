@@ -31,7 +31,6 @@ def predictions_section(found: PredictionFigures | None) -> list:
     return [
         *class_blocks(found),
         *calibration_blocks(found),
-        *answered_blocks(found),
         *rate_blocks(found),
         *slice_blocks(found),
     ]
@@ -173,52 +172,6 @@ def reliability_table(found: PredictionFigures) -> Listing:
     return Listing(
         "reliability", Table(head, rows, caption="The same as figures, with Wilson's 95 % interval.")
     )
-
-# %% ../../nbs/10_report/08_predictions_section.ipynb #ps000022
-def answered_blocks(found: PredictionFigures) -> list:
-    "How right the model is in its worst group when it answers the most confident examples only."
-    if not found.answered:
-        return []
-    section = Section(f"Leaving examples unanswered, {found.split}")
-    return [section, Text(answered_lead(found)), answered_figure(found), answered_table(found)]
-
-
-def answered_lead(found: PredictionFigures) -> str:
-    "What half of the answers would be worth, in a sentence."
-    whole = found.answered[0]
-    half = min(found.answered, key=lambda point: abs(point.share - 0.5))
-    moved = 100 * (half.counts.worst_group - whole.counts.worst_group)
-    verb = "gains" if moved >= 0 else "loses"
-    return (
-        f"If the model answered only the half of the examples that it is surest of, its worst group "
-        f"{verb} {abs(moved):.1f} points: from {percent(whole.counts.worst_group)} to "
-        f"{percent(half.counts.worst_group)} ({half.counts.worst_group_name})."
-    )
-
-
-def answered_figure(found: PredictionFigures) -> Figure:
-    "Worst group and average against the share that is answered."
-    x = tuple(100 * point.share for point in found.answered)
-    worst = tuple(100 * point.counts.worst_group for point in found.answered)
-    average = tuple(100 * point.counts.n_correct / point.counts.n for point in found.answered)
-    lines = [Series(x, average, "method"), Series(x, worst, "subject")]
-    low = max(0.0, min(worst) - 4)
-    title = "Accuracy by the share that is answered"
-    chart = line_chart(title, lines, "answered, % of the examples", "right, %", (low, 102), (0, 102))
-    return Figure(title, chart, (Mark("subject", "worst group"), Mark("method", "average")))
-
-
-def answered_table(found: PredictionFigures) -> Listing:
-    "The shares, with the worst group and how much of it is answered."
-    rows = []
-    for point in found.answered:
-        counts = point.counts
-        left = point.left[counts.worst_index]
-        cells = (percent(point.share, 0), percent(point.threshold, 1), percent(counts.worst_group, mark=""))
-        rows.append((*cells, counts.worst_group_name, percent(left, 0)))
-    head = ("answered", "from a probability of", "worst group, %", "which", "of it answered")
-    table = Table(head, rows, caption="The share of each worst group that is still answered stands last.")
-    return Listing("unanswered", Table(head, rows[::4], caption=table.caption), table)
 
 # %% ../../nbs/10_report/08_predictions_section.ipynb #ps000014
 def rate_blocks(found: PredictionFigures) -> list:
