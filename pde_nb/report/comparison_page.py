@@ -11,6 +11,7 @@ import math
 from pathlib import Path
 
 import numpy as np
+from matplotlib.text import Text as Letters
 from matplotlib.ticker import LogLocator
 
 from ..algorithm.metrics import worst_interval
@@ -331,12 +332,12 @@ def chart_block(results: dict[str, Result]) -> Figure:
         "Left: mean with its 95 % interval, below it single seeds; green: the best on validation. "
         "Right: passes over the training set, to the selected epoch (open) and in all; logarithmic."
     )
-    return Figure(
-        "Worst group and cost",
-        as_svg(fig_comparison(results), "Worst group of each method, and its cost"),
-        (),
-        caption,
-    )
+    fig = fig_comparison(results)
+    fig.set_size_inches(440 / 72, fig.get_figheight())
+    for text in fig.findobj(Letters):
+        text.set_size(11)  # to be read on a telephone
+    drawn = as_svg(fig, "Worst group of each method, and its cost")
+    return Figure("Worst group and cost", drawn, (), caption)
 
 # %% ../../nbs/10_report/06_comparison_page.ipynb #7917fb3d
 def write_comparison(comparison: Comparison) -> list[Path]:
