@@ -77,11 +77,6 @@ class AttributeGuess:
         cells = [g.expected for g in self.groups if g.split == split]
         return np.array(cells).reshape(-1, self.probability.shape[1])
 
-    def labelled_counts(self, split: int) -> Int[np.ndarray, "classes values"]:
-        "The number of labelled rows of each class and value in a split."
-        cells = [g.labelled for g in self.groups if g.split == split]
-        return np.array(cells, np.int64).reshape(-1, self.probability.shape[1])
-
     def table(self) -> Table:
         "A row for each group: labelled, guessed, expected rows, and how many guesses are probably wrong."
         return guess_table(self)

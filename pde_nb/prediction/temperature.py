@@ -25,11 +25,6 @@ class Temperature:
     loss_before: float  # mean negative log likelihood, in nats
     loss_after: float
 
-    @property
-    def at_edge(self) -> bool:
-        "Whether the best temperature lies at an end of the range: the rows do not tell one."
-        return not 1.01 * RANGE[0] < self.value < 0.99 * RANGE[1]
-
 
 def fit_temperature(
     logits: Float[np.ndarray, "n classes"],

@@ -154,8 +154,3 @@ def report_document(
         maps = attention_section(attention)
         return run_page(records[0], split, mistakes, maps, figures, place)
     return runs_page(records, split, attention_section(attention), place)
-
-
-def report_markdown(runs, split="test", mistakes=None, attention=None) -> str:
-    "The same page as Markdown, without charts; arguments and errors as for `report_document`."
-    return make_page(runs, split, mistakes, attention).markdown
