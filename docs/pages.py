@@ -28,7 +28,6 @@ ROOMS = {
     "05_published": ("Published data sets", "Waterbirds, CelebA, CivilComments: fetched, checked and read."),
     "05_inputs": ("Inputs", "From pictures, texts and columns to the batches that a network gets."),
     "06_networks": ("Networks", "Models by name, weights, and what a device can do."),
-    "06_ranks": ("Several processes", "One run that several processes train: shares, steps, decisions."),
     "07_grouping": (
         "Group labels that are missing",
         "Groups predicted from a few labels, or found without any.",

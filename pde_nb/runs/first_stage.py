@@ -89,7 +89,7 @@ def network_outputs(run: Run, rows: np.ndarray, forward) -> np.ndarray:
     def asked(rows):
         return outputs(run.model, run.source, rows, size, run.autocast, forward).numpy()
 
-    return run.ranks.spread(asked, rows, size)
+    return run.ranks.spread(asked, rows)
 
 
 def scores_of(run: Run) -> np.ndarray:

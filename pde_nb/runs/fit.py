@@ -130,26 +130,28 @@ def fit_spec(
         minutes = number("minutes", minutes, 0, above=True)
     asked_logs(on_epoch, out)  # what cannot be used is said before the work
     ranks = find_ranks(spec.device)
-    with warnings.catch_warnings(record=True) as heard:
-        warnings.simplefilter("always")
-        run = ranks.in_turn(build, spec, data, bar and ranks.main, ranks)
-    config = built_config(spec, run)
-    asked = dict(kept=out is not None, minutes=minutes, restart=restart, resume=resume)
-    ranks.check_alike(agreement, run, config, asked)
-    stage = first_stage_of(run, dict(config, opened=opened), first, first_in)
-    if first is not None:
-        config["first_run"] = ranks.once(given_run, stage)
-    if began:
-        began(run, config)
-    notes = run_notes(run, data, heard)
-    keep = dict(checkpoint_every=checkpoint_every, restart=restart, opened=opened, on_epoch=on_epoch)
-    job = Job(run, config, notes, bar=bar, **keep, stage=stage, given=data, minutes=minutes, resume=resume)
     try:
-        return fit_in_memory(job) if out is None else fit_in_folder(job, Path(out))
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            run = build(spec, data, bar and ranks.main, ranks)
+        config = built_config(spec, run)
+        asked = dict(kept=out is not None, minutes=minutes, restart=restart, resume=resume)
+        ranks.check_alike(agreement, run, config, asked)
+        stage = first_stage_of(run, dict(config, opened=opened), first, first_in)
+        if first is not None:
+            config["first_run"] = ranks.once(given_run, stage)
+        if began:
+            began(run, config)
+        notes = run_notes(run, data, heard)
+        keep = dict(checkpoint_every=checkpoint_every, restart=restart, opened=opened, on_epoch=on_epoch)
+        job = Job(
+            run, config, notes, bar=bar, **keep, stage=stage, given=data, minutes=minutes, resume=resume
+        )
+        fit = fit_in_memory(job) if out is None else fit_in_folder(job, Path(out))
     except RuntimeError as e:
         raise ranks.explained(e) from None
-    finally:
-        run.leave_ranks()
+    run.leave_ranks()
+    return fit
 
 
 def agreement(run: Run, config: dict, asked: dict) -> dict:
@@ -177,7 +179,6 @@ def run_notes(run: Run, data: Data, heard: list) -> list[str]:
     return list(dict.fromkeys(notes))
 
 # %% ../../nbs/08_runs/12_fit.ipynb #fit00007
-from ..ranks.ranks import find_ranks
 from .first_stage import first_epoch, hand_over, load_learned, save_learned
 from .record import FirstStageRecord, conclude, save_record
 from pde_nb.training.folder import (
@@ -193,6 +194,7 @@ from pde_nb.training.folder import (
     save_split,
 )
 from ..training.loop import train
+from ..training.ranks import find_ranks
 
 # %% ../../nbs/08_runs/12_fit.ipynb #5c2e322e
 @dataclass(frozen=True, eq=False)
@@ -263,7 +265,7 @@ def finished_fit(folder: Path, job: Job) -> Fit:
     "What a run came to before."
     run = job.run
     record, learned = run.ranks.once(read_result, folder, run)
-    run.ranks.copy_main(run.model.eval())
+    run.ranks.take_main(run.model.eval())
     if run.method.hands_over:
         run.method.load_state_dict(learned)
     return Fit(run.model, record, None, run)
@@ -326,7 +328,7 @@ def train_first(job: Job, out: Path | None) -> FirstStageRecord:
     if stage.given is not None:
         folder = Path(stage.given)
         record, heard = one.ranks.once(read_given, folder, one)
-        one.ranks.copy_main(one.model.eval())
+        one.ranks.take_main(one.model.eval())
         if one.method.hands_over:
             one.method.predicted = heard
         return hand_over(one, record, folder, job.run)

@@ -21,9 +21,9 @@ from ..algorithm.groups import Overlap, group_names
 from ..core.arguments import lookup
 from ..core.files import write_whole
 from ..inputs.batches import batches
-from ..ranks.one_process import ALONE
 from .record import RunRecord
 from ..training.checkpoints import random_state, set_random_state
+from ..training.ranks import ALONE
 from ..training.run import Run
 
 # %% ../../nbs/08_runs/10_logs.ipynb #lg000007

@@ -308,8 +308,8 @@ def regrouped(data: Data, by: tuple[str, ...] | None) -> Data:
 # %% ../../nbs/08_runs/10_spec.ipynb #0ace5b2f
 from ..inputs.batches import Source
 from ..networks.models import check_output, fetch_weights, make_model
-from ..ranks.one_process import ALONE, OneProcess
 from ..training.folder import fingerprint
+from ..training.ranks import ALONE, Ranks
 from ..training.run import Run
 
 # %% ../../nbs/08_runs/10_spec.ipynb #spsrc001
@@ -323,7 +323,7 @@ def source_of(data: Data, **options) -> Source:
     return once(("source", data.digest, repr(sorted(options.items()))), make_source, data, **options)
 
 # %% ../../nbs/08_runs/10_spec.ipynb #bf324e8e
-def build(spec: RunSpec, data: Data, bar: bool = True, ranks: OneProcess = ALONE) -> Run:
+def build(spec: RunSpec, data: Data, bar: bool = True, ranks: Ranks = ALONE) -> Run:
     """A run that is ready to start.
 
     Raises `ValueError` for other data than that of the spec, and for a model that does not fit it.
@@ -335,9 +335,13 @@ def build(spec: RunSpec, data: Data, bar: bool = True, ranks: OneProcess = ALONE
         )
     data = regrouped(data, spec.train_by)
     fast = dict(channels_last=spec.settings.channels_last, progress=bar)
-    if isinstance(spec.model, str):
-        fetch_weights(spec.model, data.inputs.kind, spec.weights)  # before pictures are decoded
-    source = source_of(data, device=spec.device, **fast, **spec.inputs)
+
+    def prepared():
+        if isinstance(spec.model, str):
+            fetch_weights(spec.model, data.inputs.kind, spec.weights)  # before pictures are decoded
+        return source_of(data, device=spec.device, **fast, **spec.inputs)
+
+    source = ranks.in_turn(prepared)
     net = network(spec.model, data, source, spec.weights, spec.seed)
     return Run(net, data, source, spec.method, spec.settings, spec.seed, ranks)
 

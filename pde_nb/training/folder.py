@@ -57,8 +57,8 @@ from fastcore.basics import patch
 
 from ..core.arguments import number
 from ..core.files import sweep, writable_folder
-from ..ranks.one_process import ALONE, OneProcess
 from .checkpoints import load_state, save_state
+from .ranks import ALONE, Ranks
 
 # %% ../../nbs/08_training/03_folder.ipynb #fdstop01
 ASKED = "asked to stop"  # of runs by earlier versions; these two in `stopped` can go on from a checkpoint
@@ -73,7 +73,7 @@ class Keeper:
         self,
         folder,  # made if needed
         every: float = 30.0,  # seconds between checkpoints, ≥ 0
-        ranks: OneProcess = ALONE,  # the processes that train the run; the main one writes
+        ranks: Ranks = ALONE,  # the processes that train the run; the main one writes
     ):
         self.every = number("checkpoint_every", every, 0)
         self.ranks, self.lock = ranks, None
@@ -106,7 +106,7 @@ class Keeper:
 
     def __enter__(self):
         self.ranks.once(self.open)
-        self.before = self.ranks.heed(self)  # what listened
+        self.before, self.ranks.listener = self.ranks.listener, self
         if threading.current_thread() is threading.main_thread():
             for which in (signal.SIGINT, signal.SIGTERM):
                 self.handlers[which] = signal.signal(which, self._ask)
@@ -115,7 +115,7 @@ class Keeper:
     def __exit__(self, *error):
         for which, handler in self.handlers.items():
             signal.signal(which, handler)
-        self.ranks.heed(self.before)
+        self.ranks.listener = self.before
         if self.lock:
             self.lock.release()
         if self.asked and not self.heeded and error[0] is None:

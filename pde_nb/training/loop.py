@@ -159,9 +159,10 @@ def device_error(run: Run, error: Exception) -> Exception:
 def memory_remedy(run: Run, error: Exception) -> str:
     "What to say when a batch did not fit into the memory of the device: one that does."
     size = run.settings.batch_size
-    ranks = run.ranks
-    fits = largest_batch(lambda n: attempt_batch(run, n), ranks.largest(size)) * ranks.n
-    remedy = "not even one example fits: take a smaller model or smaller pictures, or device='cpu'"
+    remedy = "give a smaller batch_size"
+    fits = run.ranks.n == 1 and largest_batch(lambda n: attempt_batch(run, n), size)
+    if run.ranks.n == 1 and not fits:
+        remedy = "not even one example fits: take a smaller model or smaller pictures, or device='cpu'"
     if fits:
         remedy = f"a batch of {fits} fits: give batch_size={fits}, or bf16=True"
     return (
@@ -174,7 +175,7 @@ def attempt_batch(run: Run, size: int):
     "The work of a batch of some size, without a step; raises what the device raises."
     run.optimiser.zero_grad(set_to_none=True)
     rows = run.train_rows[:size]
-    with run.autocast(), run.ranks.each_alone():
+    with run.autocast():
         scores = sum(net(run.source.batch(rows)) for net in run.networks)
     cross_entropy(scores.float(), run.y[torch.as_tensor(rows, device=run.device)]).backward()
     run.optimiser.zero_grad(set_to_none=True)

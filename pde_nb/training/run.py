@@ -6,6 +6,8 @@
 __all__ = ['Run', 'NotFinite']
 
 # %% ../../nbs/08_training/05_run.ipynb #9f232b62
+from functools import cached_property
+
 import numpy as np
 import torch
 from fastcore.basics import patch
@@ -13,8 +15,8 @@ from torch import nn
 
 from ..inputs.batches import Source
 from ..methods.base import Method
-from ..ranks.one_process import ALONE, OneProcess
 from ..sources.data import Data
+from .ranks import ALONE, Ranks, sharing_notes
 from .selection import Evaluation, chosen_rule, rule_notes
 from .settings import Settings, keep_memory
 from .state import Resumable
@@ -32,7 +34,7 @@ class Run(Resumable, Validation):
         method: Method,
         settings: Settings | None = None,
         seed: int = 0,
-        ranks: OneProcess = ALONE,  # the processes that train it together
+        ranks: Ranks = ALONE,  # the processes that train it together
     ):
         super().__init__()
         self.ranks = ranks
@@ -64,6 +66,15 @@ class Run(Resumable, Validation):
     @property
     def networks(self) -> list[nn.Module]:
         return [self.model, *self.own]  # all that is trained
+
+    @cached_property
+    def called(self) -> list:
+        "The networks as a step calls them."
+        called = self.ranks.networks(self.networks)
+        if not self.settings.compile:
+            return called
+        size = -(-self.settings.batch_size // self.ranks.n)
+        return [FullBatch(net, size, self.notes.append) for net in called]
 
 # %% ../../nbs/08_training/05_run.ipynb #f9419309
 def epochs_of(method, most=1_000_000):
@@ -127,7 +138,7 @@ def place_networks(self: Run):
             f"{len(self.networks)} networks are trained side by side: "
             "a pass over the data is one for each of them"
         )
-    self.notes += self.ranks.join(self.networks)
+    self.notes += sharing_notes(self.ranks, self.networks)
 
 
 @patch
@@ -150,10 +161,6 @@ def set_pace(self: Run, later: bool):
     self.watch = Watch(self.device)
     trained = nn.ModuleList(self.networks) if self.own else self.model
     self.optimiser = make_optimiser(trained, settings, fused=later)
-    self.forward, *self.beside = self.networks
-    if settings.compile:
-        size = self.ranks.largest(settings.batch_size)
-        self.forward, *self.beside = (FullBatch(net, size, self.notes.append) for net in self.networks)
     self.bf16 = settings.bf16 and has_bf16(self.device)
     if settings.bf16 and not self.bf16:
         self.notes.append(
@@ -184,8 +191,7 @@ def steps(self: Run) -> list[np.ndarray]:
 @patch
 def leave_ranks(self: Run):
     "Be a run of this process alone again: it predicts, and trains no more."
-    self.ranks.leave(self.networks)
-    self.ranks = ALONE
+    self.ranks, self.called = ALONE, self.networks
 
 
 @patch
@@ -233,7 +239,7 @@ def train_step(self: Run, rows: np.ndarray, left: int):
     batch = self.batch(rows)
     loss = self.method.batch_loss(batch)
     self.optimiser.zero_grad(set_to_none=True)
-    self.ranks.backward(loss, self.networks)
+    loss.backward()
     self.watch.see(loss + self.clip())
     if self.later:
         self.optimiser.found_inf = self.watch.skip
@@ -252,10 +258,8 @@ def batch(self: Run, rows: np.ndarray) -> Batch:
     at = torch.as_tensor(rows, device=self.device)
     key = self.seed, self.epoch, self.step
     rng = epoch_rng(self.seed, self.epoch, 1, self.step)
-    passes = self.forward, *self.beside
     with self.autocast():
-        how = rows, rng, key, self.data.n_classes
-        x, (scores, *beside) = self.ranks.forward(passes, self.source.batch, *how)
+        x, (scores, *beside) = self.ranks.forward(self.called, self.source.batch, rows, rng, key)
     return Batch(x, self.y[at], self.groups[at], self.examples[at], scores, tuple(beside))
 
 
@@ -282,7 +286,7 @@ def end_epoch(self: Run):
     "Evaluate, remember the best, tell the method, and move on to the next epoch."
     if self.later:
         self.check_finite()
-    self.ranks.check_weights(self.networks)
+    self.ranks.check_buffers(self.networks)
     found = self.validate()
     better = self.method.keeps == "last" or self.improves(found)
     if better:

@@ -128,7 +128,6 @@ def evaluate(
     right: Bool[np.ndarray, " n"] | None = None,  # from the last evaluation
     chunk: int = 256,  # examples at a time
     ties: str = "group_mean",  # as in `cannot_win`
-    ahead: Callable | None = None,  # given predict, order and chunk: what to ask instead of `predict`
 ) -> Evaluation:
     """Evaluate, worst group first, until the best cannot be beaten any more (`alg:method`, last line).
 
@@ -141,8 +140,6 @@ def evaluate(
         )
     right = np.zeros(len(y), bool) if right is None else right.copy()
     order = evaluation_order(groups, right)
-    if ahead:
-        predict = ahead(predict, order, chunk)
     correct = np.zeros_like(total)
     seen = np.zeros_like(total)
     at = 0

@@ -42,10 +42,10 @@ def validate(self: Validation) -> Evaluation:
     best = None if whole or in_order else self.best
     predicted = self.asked
     if best is None and getattr(self.source, "in_files", False):  # all are asked for: in their order
-        predicted = self.classes(self.val_rows).__getitem__
+        predicted = self.ranks.spread(self.classes, self.val_rows).__getitem__
     labels = self.data.y[self.val_rows]
     order = self.right, settings.eval_batch
-    found = evaluate(predicted, labels, self.val_groups, best, *order, settings.ties, self.ranks.ahead)
+    found = evaluate(predicted, labels, self.val_groups, best, *order, settings.ties)
     self.right = found.right
     return found
 
@@ -53,7 +53,7 @@ def validate(self: Validation) -> Evaluation:
 @patch
 def asked(self: Validation, at: np.ndarray) -> np.ndarray:
     "Predicted classes of some validation examples."
-    return self.classes(self.val_rows[at])
+    return self.ranks.spread(self.classes, self.val_rows[at])
 
 # %% ../../nbs/08_training/04_validation.ipynb #77c7dbd4
 @patch
@@ -64,7 +64,7 @@ def validate_softly(self: Validation) -> Evaluation:
     def chances_of(rows):
         return probabilities(self.model, self.source, rows, self.settings.eval_batch, self.autocast)
 
-    chances = self.ranks.spread(chances_of, self.val_rows, self.settings.eval_batch)
+    chances = self.ranks.spread(chances_of, self.val_rows)
     found = evaluate(chances.argmax(1).__getitem__, labels, self.val_groups)
     self.right = found.right
     return replace(found, value=soft_worst_group(chances[np.arange(len(labels)), labels], self.val_groups))
