@@ -93,10 +93,7 @@ def answers(record, split: str, data: str | None):
             raise ValueError("this is a record without weights, so the model cannot be asked again.")
         opened = open_again(record.folder, data)
         print(f"evaluating {len(opened.rows(split)):,} {split} examples", file=sys.stderr)
-        table = Path(data or record.opened["data"])
-        table = table / "metadata.csv" if table.is_dir() else table
-        table = table if table.is_file() and table.suffix != ".npz" else None
-        return ask_run(reopened(record.folder, opened), split, 6, table)
+        return ask_run(reopened(record.folder, opened), split, 6)
     except (ValueError, ImportError) as e:
         if data:
             raise

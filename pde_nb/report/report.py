@@ -94,10 +94,10 @@ class Asked:
     figures: PredictionFigures | None = None
 
 
-def ask_run(run: Run, split: str, most: int, table=None) -> Asked:
-    "Mistakes and figures of the predictions of a run, which are made once; `table`: the file of the rows."
+def ask_run(run: Run, split: str, most: int) -> Asked:
+    "Mistakes and figures of the predictions of a run, which are made once."
     said = predict_split(run, split)
-    mistakes = worst_mistakes(run, split, most, said=said, table=table)
+    mistakes = worst_mistakes(run, split, most, said=said)
     return Asked(mistakes, prediction_figures(run.data, said))
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from ..algorithm.metrics import Figures, GroupCounts, GroupFigures
-from ..analysis.mistakes import Mistake, Mistakes, WrongRow
+from ..analysis.mistakes import Mistake, Mistakes
 from ..analysis.predictions import PredictionFigures
 from ..core.statistics import detectable_difference
 from ..core.tables import Table, percent
@@ -202,29 +202,18 @@ def mistake_section(mistakes: Mistakes | None) -> list:
     )
     if mistakes.n_groups > len(mistakes.groups):
         lead += f" The {len(mistakes.groups)} worst of {mistakes.n_groups} groups."
-    blocks = [title, Text(f"{lead} {row_words(mistakes)}")]
+    lead += " Rows are counted from 0, as in split.csv and ledger.csv of the run."
+    blocks = [title, Text(lead)]
     for group in mistakes.groups:
         heading = f"{group.name}: {group.wrong:,} of {group.total:,} wrong"
-        cards = [mistake_card(mistake, mistakes.table) for mistake in group.most_wrong]
-        blocks.append(Cards(heading, tuple(cards)))
+        blocks.append(Cards(heading, tuple(map(mistake_card, group.most_wrong))))
     return [*blocks, *mistake_table(mistakes)]
 
 
-def row_words(mistakes: Mistakes) -> str:
-    "How rows and lines are counted."
-    words = "Rows are counted from 0, as in split.csv and ledger.csv of the run"
-    if mistakes.table:
-        words += f"; lines are those of {mistakes.table}, where the header is line 1"
-    return f"{words}."
-
-
-def mistake_card(mistake: Mistake, table: str) -> Card:
+def mistake_card(mistake: Mistake) -> Card:
     "A mistake: what it is labelled, what the model says, and which row of the data."
     said = f"labelled {mistake.label}, said {mistake.predicted} with {100 * mistake.sure:.0f} %"
-    place = f"row {mistake.row}"
-    if mistake.line:
-        place += f", line {mistake.line} of {table}"
-    return Card((said, place), mistake.picture, mistake.text)
+    return Card((said, f"row {mistake.row}"), mistake.picture, mistake.text)
 
 # %% ../../nbs/10_report/09_run_page.ipynb #rp000001
 def mistake_table(mistakes: Mistakes) -> list:
@@ -232,14 +221,12 @@ def mistake_table(mistakes: Mistakes) -> list:
     if not mistakes.rows:
         return []
     names = dict(WRONG_COLUMNS)
-    if not mistakes.table:
-        del names["line"]
     if not any(wrong.file for wrong in mistakes.rows):
         del names["file"]
     surest = sorted(mistakes.rows, key=lambda wrong: wrong.right)
     rows = [tuple(wrong_cell(wrong, key) for key in names) for wrong in surest]
     head = tuple(names.values())
-    align = "".join("r" if key in ("row", "line", "sure", "right") else "l" for key in names)
+    align = "".join("r" if key in ("row", "sure", "right") else "l" for key in names)
     caption = f"All {len(rows):,} mistakes"
     if len(rows) > ROWS:
         caption = f"The first {ROWS} of {len(rows):,} mistakes; page.save_tables(FOLDER) writes them all"
@@ -249,9 +236,8 @@ def mistake_table(mistakes: Mistakes) -> list:
     return [Listing("mistakes", Table(head, rows[:ROWS], align, caption), Table(head, rows))]
 
 
-WRONG_COLUMNS = dict(  # fields of `WrongRow`, and their heads
+WRONG_COLUMNS = dict(  # fields of `Mistake`, and their heads
     row="row",
-    line="line",
     file="picture",
     group="group",
     label="labelled",
@@ -261,7 +247,7 @@ WRONG_COLUMNS = dict(  # fields of `WrongRow`, and their heads
 )
 
 
-def wrong_cell(wrong: WrongRow, key: str) -> str:
+def wrong_cell(wrong: Mistake, key: str) -> str:
     "A field of a mistake as a cell."
     value = getattr(wrong, key)
     return percent(value, mark="") if key in ("sure", "right") else str(value)
