@@ -85,7 +85,6 @@ def fetch(
     root: str = "data",
     mirror: Words = (),
     archive: Annotated[str | None, Parameter(name="--from")] = None,
-    replace: bool = False,
 ):
     """Download and unpack what lacks of a published data set; what was interrupted goes on.
 
@@ -99,8 +98,6 @@ def fetch(
         addresses to try before the published ones
     archive
         an archive that was downloaded by other means
-    replace
-        move aside what is damaged, and fetch it again
     """
     from pde_nb.published.published_check import check_set_name
     from pde_nb.published.published_fetch import Part, Unavailable, layout_of
@@ -110,10 +107,8 @@ def fetch(
     if archive and mirror:
         raise ValueError("--from FILE downloads nothing, so --mirror means nothing beside it; leave one out.")
     try:
-        mirrors = layout_of(name).mirrors
-        largest = max(part.size[1] for known in mirrors for part in known)
-        own = [(Part(url, (1, largest)),) for url in mirror]
-        get(name, root, [*own, *mirrors], archive, replace)
+        own = [(Part(url),) for url in mirror]
+        get(name, root, [*own, *layout_of(name).mirrors], archive)
     except Unavailable as e:
         raise Stop(Exit.ENVIRONMENT, str(e)) from e
 

@@ -129,7 +129,7 @@ def examine(
     check_set_name(name)
     root = Path(root)
     above = root.parent if has_tables(name, root) else root
-    findings = _Findings(again=f"pde data fetch {name} --root {above} --replace")
+    findings = _Findings(again=f"move it away, then pde data fetch {name} --root {above}")
     folder = _find_folder(name, root, findings)
     rows = None if folder is None else _ROWS[name](folder, findings)
     if rows is None:
