@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['SURFACE', 'LIGHT', 'DARK', 'ROLES', 'ROLES_DARK', 'SHAPES', 'MARKS', 'NAMES', 'plain_colour', 'colour', 'marker',
-           'swatch', 'Series', 'line_chart', 'as_svg', 'stacked_chart', 'rows_chart', 'shortened', 'whisker']
+           'swatch', 'Series', 'line_chart', 'as_svg', 'stacked_chart', 'whisker']
 
 # %% ../../nbs/10_pages/02_charts.ipynb #7ac308bd
 import io
@@ -18,8 +18,7 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ..core.style import CLASSES, COLOURS, LINES, Row, draw_row
-from ..core.tables import escape_plot
+from ..core.style import CLASSES, COLOURS, LINES
 from .blocks import Markup, tag
 
 # %% ../../nbs/10_pages/02_charts.ipynb #8f96ae53
@@ -229,28 +228,6 @@ def stacked_chart(
     mark_stages(ax, **marked)
     ax.set(xlim=(edges[0], edges[-1]), ylim=(0, 100))
     return as_svg(fig, title)
-
-# %% ../../nbs/10_pages/02_charts.ipynb #ch000002
-def rows_chart(
-    title: str,
-    panels: dict[str, list[Row]],  # title → rows: all of the same names, in the order in which they are drawn
-) -> Markup:
-    "Dots and intervals: one row for each name, one panel beside the other."
-    names = [shortened(row.name) for row in next(iter(panels.values()))]
-    fig, axes = new_axes(columns=len(panels), height=54 + 25 * len(names))
-    for ax, (label, rows) in zip(np.atleast_1d(axes), panels.items()):
-        for i, row in enumerate(rows):
-            draw_row(ax, i, row)
-        ax.xaxis.set_major_locator(MaxNLocator(3 if len(panels) > 1 else 5))
-        ax.set_xlabel(label, size=LETTERS, color=SURFACE["soft"])
-        ax.set(ylim=(len(names) - 0.5, -0.5), yticks=range(len(names)), yticklabels=[""] * len(names))
-    np.atleast_1d(axes)[0].set_yticklabels([escape_plot(name) for name in names])
-    return as_svg(fig, title)
-
-
-def shortened(name: str, most: int = 22) -> str:
-    "A name that has room beside a chart."
-    return name if len(name) <= most else name[: most - 1] + "…"
 
 # %% ../../nbs/10_pages/02_charts.ipynb #4e188d14
 def whisker(value: float, low: float, high: float) -> Markup:

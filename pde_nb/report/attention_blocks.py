@@ -27,7 +27,7 @@ from ..core.style import COLOURS, SMALL
 from ..core.tables import escape_plot
 from ..pages.blocks import Card, Figure, Section, Strips, Text, tag
 from ..pages.charts import LIGHT
-from .runs import active_counts, as_record, best_first, check_same_data, default_split, variants
+from .runs import active_counts, as_record, check_same_data, default_split, variants
 from ..runs.fit import Fit
 from ..runs.record import RunRecord
 from ..sources.data import Data
@@ -79,7 +79,7 @@ def picture_data(runs: list, data: Data | None) -> Data | None:
 def models_to_ask(runs: list, records: list) -> list[tuple]:
     "The first run of each variant as (label, `Fit` or folder), of those that have weights; the best first."
     found = []
-    for variant in best_first(variants(records)):
+    for variant in variants(records):
         position = [record is variant.runs[0] for record in records].index(True)
         run = runs[position]
         where = run if is_live(run) else records[position].folder

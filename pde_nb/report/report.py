@@ -153,4 +153,4 @@ def report_document(
     if len(records) == 1:
         maps = attention_section(attention)
         return run_page(records[0], split, mistakes, maps, figures, place)
-    return runs_page(records, split, attention_section(attention), place)
+    return runs_page(records, attention_section(attention), place)

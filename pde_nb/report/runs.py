@@ -5,8 +5,7 @@
 # %% auto #0
 __all__ = ['FEW', 'SHOWN', 'ROWS', 'NOT_SETTINGS', 'RUN_PAGE', 'LINKED', 'as_record', 'default_split', 'group_order',
            'group_styles', 'active_counts', 'Variant', 'variants', 'variant_settings', 'settings_text',
-           'differing_settings', 'best_first', 'validation_rank', 'named_by_validation', 'link_to', 'run_links',
-           'check_same_data', 'Difference', 'points_text', 'difference']
+           'differing_settings', 'link_to', 'run_links', 'check_same_data']
 
 # %% ../../nbs/10_report/05_runs.ipynb #a794cb36
 import json
@@ -17,10 +16,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from ..algorithm.metrics import GroupCounts, worst_interval
-from ..core.statistics import summary
-from ..core.tables import percent
-from ..methods.registry import find_method, method_names
+from ..algorithm.metrics import GroupCounts
 from ..pages.blocks import Link
 from ..runs.fit import Fit
 from ..runs.record import RunRecord
@@ -88,15 +84,6 @@ class Variant:
     label: str
     runs: tuple[RunRecord, ...]
 
-    def values(self, split: str, key: str) -> list[float | None]:
-        "A figure of every run, as in `Figures`."
-        return [getattr(run.figures(split), key) for run in self.runs]
-
-    def mean(self, split: str, key: str) -> float | None:
-        "The mean of a figure over runs; None where one of them has none."
-        values = self.values(split, key)
-        return None if None in values else float(np.mean(values))
-
 
 def variants(records: list[RunRecord]) -> list[Variant]:
     "The runs put together by settings, in the order in which they are named."
@@ -163,26 +150,6 @@ def telling_settings(settings: list[dict]) -> list[str]:
         chosen.append(max(rest, key=lambda name: n_apart([*chosen, name])))
     return chosen
 
-# %% ../../nbs/10_report/05_runs.ipynb #rn000002
-def best_first(found: list[Variant]) -> list[Variant]:
-    "The variants, the best worst group on validation first; as they are named where one has no validation."
-    if any("val" not in run.splits for variant in found for run in variant.runs):
-        return list(found)
-    return sorted(found, key=validation_rank)
-
-
-def validation_rank(variant: Variant) -> tuple[bool, float, float]:
-    "What variants are sorted by: the best worst group on validation, of equals the best mean of groups."
-    name = variant.runs[0].config["method"]["name"]
-    fitted = name in method_names() and find_method(name).fits_validation
-    worst, mean = (variant.mean("val", key) for key in ("worst_group", "group_mean"))
-    return fitted, -worst, -mean
-
-
-def named_by_validation(found: list[Variant]) -> bool:
-    "Whether the first variant is the best on validation, and not only the first that was named."
-    return all("val" in run.splits for variant in found for run in variant.runs)
-
 # %% ../../nbs/10_report/05_runs.ipynb #rn000005
 RUN_PAGE = "report.html"  # the page of a run, in its folder
 LINKED = ("record.json", "config.json", "split.csv", "ledger.csv", "model.safetensors")
@@ -241,44 +208,3 @@ def check_comparable(a: RunRecord, b: RunRecord):
         raise ValueError(
             f"{a.name!r} and {b.name!r} were judged by different splits or groups; report on them one by one."
         )
-
-# %% ../../nbs/10_report/05_runs.ipynb #53ae31d8
-@dataclass(frozen=True)
-class Difference:
-    "How much higher a figure of one variant is than that of another, in shares; as text in points."
-
-    value: float
-    low: float | None  # 95 % interval; None where there is none
-    high: float | None
-    basis: str  # how it was found
-
-    def __str__(self):
-        return f"{points_text(self.value)} {self.interval}".rstrip()
-
-    @property
-    def interval(self) -> str:
-        "The interval in points; '' where there is none."
-        return "" if self.low is None else f"[{points_text(self.low)}, {points_text(self.high)}]"
-
-
-def points_text(value: float) -> str:
-    "A difference of shares in points, with its sign."
-    return percent(value, mark="", sign="+")
-
-
-def difference(a: Variant, b: Variant, split: str, key: str = "worst_group") -> Difference:
-    "How much higher a figure of the first variant is than that of the second."
-    mine, other = ({run.seed: run for run in v.runs} for v in (a, b))
-    common = sorted(mine.keys() & other.keys())
-    if len(common) > 1:
-        gaps = [getattr(mine[s].figures(split), key) - getattr(other[s].figures(split), key) for s in common]
-        over_seeds = summary(gaps)
-        return Difference(
-            over_seeds.mean, over_seeds.low, over_seeds.high, f"{len(common)} pairs of equal seeds"
-        )
-    gap = a.mean(split, key) - b.mean(split, key)
-    if len(a.runs) == len(b.runs) == 1 and key == "worst_group":
-        ends_a, ends_b = (worst_interval(v.runs[0].counts(split), 0.975) for v in (a, b))
-        basis = f"one seed each: chance in the {split} examples, not in training"
-        return Difference(gap, ends_a[0] - ends_b[1], ends_a[1] - ends_b[0], basis)
-    return Difference(gap, None, None, "no interval: fewer than two common seeds")
