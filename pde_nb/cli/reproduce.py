@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['reproduce', 'asked_setup', 'reproduce_runs', 'overview_figure', 'write_label', 'synthetic_preset', 'reproduce_plain',
-           'reproduce_counts', 'run_table', 'check_theory', 'map_phase']
+           'run_table', 'check_theory', 'map_phase']
 
 # %% ../../nbs/12_cli/09_reproduce.ipynb #re0004
 import os
@@ -114,11 +114,9 @@ def reproduce(
         raise ValueError(f"{label_of_paper} needs no data; leave --data out.")
     if kind == "synthetic":
         return run_table(preset, set, case, seeds or 20, methods, jobs, fast, out, json)
-    if synthetic:
-        return reproduce_plain(label_of_paper, preset, set, out, json)
     opened = data and DataOptions(data=data, root=root, label=label, attribute=attribute)
-    if kind == "counts":
-        return reproduce_counts(label_of_paper, opened, out, json)
+    if synthetic or kind == "counts":
+        return reproduce_plain(label_of_paper, synthetic_preset(preset, set), opened, out, json)
     settings = SettingOptions(set=set)
     how = dict(like=like, scale=scale, passes=passes, lrs=tuple(map(float, lrs)), seeds=seeds or 5)
     setup = asked_setup(label_of_paper, opened, network, settings, how)
@@ -213,35 +211,27 @@ def synthetic_preset(name: str, changes: list[str] | None):
     return preset_with(lookup(name, SYNTHETIC_PRESETS, "preset"), changes or [])
 
 
-def reproduce_plain(label: str, preset: str, changes, out: str | None, json: str | None):
-    "A figure of the synthetic data, or the table of settings."
-    from pde_nb.core.files import writable_folder
-    from pde_nb.reproduction.reproduction import LABELS
-    from pde_nb.reproduction.reproduction_runs import plain_record, run_curves_label, settings_label
-    from pde_nb.reproduction.reproduction_tables import label_figure
-
-    chosen = synthetic_preset(preset, changes)
-    make = {
-        "settings": settings_label,
-        "curves": lambda: run_curves_label(label, chosen),
-        "picture": lambda: plain_record(label, "", []),
-    }[LABELS[label].kind]
-    write_label(
-        label, writable_folder(out or f"runs/paper-synthetic-{chosen.name}"), make, label_figure, json
-    )
-
-
-def reproduce_counts(label: str, opened: DataOptions | None, out: str | None, json: str | None):
-    "The table of numbers of examples, with those of the data at hand."
+def reproduce_plain(label: str, preset, opened: DataOptions | None, out: str | None, json: str | None):
+    "A figure of the synthetic data, or a table without runs."
     from pde_nb.cli.opening import open_asked
     from pde_nb.core.files import writable_folder
-    from pde_nb.reproduction.reproduction_runs import counts_label
+    from pde_nb.reproduction.reproduction import LABELS
+    from pde_nb.reproduction.reproduction_runs import (
+        counts_label,
+        plain_record,
+        run_curves_label,
+        settings_label,
+    )
     from pde_nb.reproduction.reproduction_tables import label_figure
 
-    data = open_asked(opened) if opened else None
-    write_label(
-        label, writable_folder(out or "runs/paper-plain"), lambda: counts_label(data), label_figure, json
-    )
+    make = {
+        "settings": settings_label,
+        "curves": lambda: run_curves_label(label, preset),
+        "picture": lambda: plain_record(label, "", []),
+        "counts": lambda: counts_label(open_asked(opened) if opened else None),
+    }[LABELS[label].kind]
+    folder = writable_folder(out or f"runs/paper-synthetic-{preset.name}")
+    write_label(label, folder, make, label_figure, json)
 
 # %% ../../nbs/12_cli/09_reproduce.ipynb #re0011
 def run_table(preset, changes, case: int, seeds: int, methods, jobs: int, fast: bool, out, json):

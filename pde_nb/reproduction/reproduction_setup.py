@@ -189,7 +189,7 @@ from dataclasses import asdict
 
 from ..comparison.comparison import Contender
 from ..comparison.trials import settings_name
-from ..runs.spec import RunSpec, decide
+from ..runs.spec import decide
 
 # %% ../../nbs/11_reproduction/09_reproduction_setup.ipynb #dac78548
 def run_name(row: Row, setup: Setup) -> str:
@@ -266,11 +266,3 @@ def row_inputs(row: Row, setup: Setup) -> dict:
     if kind == "texts" and setup.as_paper and max_tokens:
         options["max_tokens"] = max_tokens
     return options | setup.inputs
-
-# %% ../../nbs/11_reproduction/09_reproduction_setup.ipynb #ba423af9
-def row_spec(row: Row, setup: Setup, seed: int = 0, chosen: dict | None = None) -> RunSpec:
-    "The spec of the run of a row, with the settings that were chosen. Raises `ValueError` as `decide` does."
-    contender = row_contender(row, setup, ((chosen or {}),))
-    options = run_options(row, setup)
-    settings = contender.fixed | (chosen or {})
-    return decide(setup.data, method=contender.method, seed=seed, **options, **settings)
