@@ -36,7 +36,6 @@ from pde_nb.comparison.trials import (
 from ..core.arguments import did_you_mean, visible, whole_number
 from ..core.files import surroundings, sweep, writable_folder
 from ..core.launch import check_one_process
-from ..core.shared import work_once
 from ..core.statistics import Summary
 from ..methods.base import CannotRun, Method
 from ..methods.registry import find_method, method_names
@@ -420,7 +419,7 @@ def compare(
     folder = writable_folder(out)
     data = with_groups(data, groups, **network_named(common), out=folder)
     asked = Asked(data, passes, schedule, tried, common)
-    with hold(folder), work_once():
+    with hold(folder):
         keep_groups(folder, data)
         beside = contenders_of(asked, methods)
         if whole_number("jobs", jobs, 1) > 1:

@@ -16,7 +16,6 @@ from torch import Tensor
 # %% ../../nbs/07_methods/09_eiil.ipynb #ei000003
 from ..algorithm.groups import Groups, make_groups
 from ..core.arguments import number, whole_number
-from ..core.shared import array_digest, once
 from ..grouping.environments import infer_environments, scale_derivative
 from .base import Batch, CannotRun, check_words, class_ids, plain_first, shares_text
 from .group_dro import GroupDRO
@@ -69,8 +68,7 @@ class EIIL(GroupDRO):
     def after_first(self, first, model) -> list[str]:
         "Infer the environments from what the reference model says, and take them for groups."
         d = scale_derivative(first.scores, first.y)
-        how = self.env_steps, self.env_lr, self.seed
-        environment = once(("environments", array_digest(d), *how), infer_environments, d, *how)
+        environment = infer_environments(d, self.env_steps, self.env_lr, self.seed)
         check_two(self, d > 0)  # a search from random values would hide that there is only one
         check_two(self, environment)
         self.regroup(environment)

@@ -4,14 +4,12 @@
 
 # %% auto #0
 __all__ = ['NETWORK', 'TEMPERATURE', 'PORTABLE', 'predictor_of', 'validation_temperature', 'how_it_predicts',
-           'prediction_columns', 'column_name', 'group_of_rows', 'save_predictions', 'of_run', 'csv_lines',
-           'cell_texts', 'csv_text', 'save_portable', 'complete_folder', 'load', 'given_network', 'bare_network']
+           'prediction_columns', 'column_name', 'group_of_rows', 'save_predictions', 'portable_files', 'save_portable',
+           'complete_folder', 'load', 'given_network', 'bare_network']
 
 # %% ../../nbs/08_runs/11_portable.ipynb #po000004
-import csv
-import io
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -19,9 +17,6 @@ import numpy as np
 from torch import nn
 
 from ..algorithm.groups import Overlap, group_names
-from ..core.files import write_whole
-from ..core.shared import once
-from ..core.tables import disarm
 from ..inputs.preparation import FILES, Preparation, read_preparation, write_preparation
 from ..networks.models import make_model
 from ..networks.text import TextClassifier, text_network
@@ -30,7 +25,7 @@ from ..prediction.temperature import Temperature, fit_temperature
 from ..records.seals import COPY_AGAIN, read_sealed, write_sealed
 from ..sources.data import Data
 from ..sources.splits import SPLITS
-from ..training.folder import LINES, add_file, load_finished, read_config, read_record_of, run_file
+from ..training.folder import add_file, load_finished, read_config, read_record_of, run_file, write_csv
 from ..training.run import Run
 
 # %% ../../nbs/08_runs/11_portable.ipynb #po000007
@@ -107,61 +102,10 @@ def group_of_rows(data: Data, rows) -> np.ndarray:
 # %% ../../nbs/08_runs/11_portable.ipynb #po000010
 def save_predictions(path, run: Run):
     "Write what a run predicts for its validation and test rows, as CSV without formulas."
-    data = run.data
-    splits = [split for split in ("val", "test") if len(data.rows(split))]
-    tables = {split: prediction_columns(run, data.rows(split)) for split in splits}
-
-    def write(temporary):
-        with open(temporary, "w", newline="", encoding="utf-8") as f:
-            for split, table in tables.items():
-                if split == splits[0]:
-                    csv.writer(f).writerow([disarm(name) for name in table])
-                f.writelines(csv_lines(table, of_run(data), (data.digest, split)))
-
-    if splits:
-        write_whole(path, write)
-
-
-def of_run(data: Data) -> set[str]:
-    "The columns of predictions that are of the run, and not of its data."
-    return {"predicted", *probability_names(data.classes)}
-
-
-def csv_lines(
-    columns: dict[str, np.ndarray],
-    new: set[str],  # names of columns that are others each time
-    key: tuple,  # what the rest are known by
-) -> Iterator[str]:
-    "The lines of a table as text, many at a time. What a small one has each time is made once."
-    n = len(columns["row"])
-    for at in range(0, n, LINES):
-        texts = []
-        for name, values in columns.items():
-            some = values[at : at + LINES]
-            if name in new or n > LINES:
-                texts.append(cell_texts(some))
-            else:
-                texts.append(once(("cells", *key, name), cell_texts, some))
-        yield "\r\n".join([*map(",".join, zip(*texts)), ""])
-
-
-def cell_texts(values: np.ndarray) -> list[str]:
-    "The cells of a column as they stand in CSV: numbers in full, texts without formulas."
-    if values.dtype.kind == "f":
-        return list(map(repr, values.tolist()))
-    if values.dtype.kind in "biu":
-        return list(map(str, values.tolist()))
-    plain = values.tolist()
-    cells = list(zip(map(type, plain), plain))  # few values stand in many rows
-    texts = {cell: csv_text(cell[1]) for cell in set(cells)}
-    return [texts[cell] for cell in cells]
-
-
-def csv_text(value) -> str:
-    "A text or None as a cell of CSV, disarmed and in quotes where it needs them."
-    text = io.StringIO(newline="")
-    csv.writer(text).writerow(("", "" if value is None else disarm(str(value))))
-    return text.getvalue()[1:-2]
+    splits = [run.data.rows(split) for split in ("val", "test")]
+    tables = [prediction_columns(run, rows) for rows in splits if len(rows)]
+    if tables:
+        write_csv(path, {name: np.concatenate([table[name] for table in tables]) for name in tables[0]})
 
 # %% ../../nbs/08_runs/11_portable.ipynb #po000012
 NETWORK = "the architecture of a network"
@@ -169,32 +113,34 @@ TEMPERATURE = "the temperature of a model"
 PORTABLE = (*FILES, "network.json", "temperature.json", "predictions.csv")  # what this adds to a run folder
 
 
-def save_portable(folder, run: Run, config: dict):
-    "Write what the model needs elsewhere, and what it predicts, into a run folder."
-    folder = Path(folder)
-    write_preparation(folder, Preparation.learn(run.data, run.source, config["inputs"].get("centre")))
+def portable_files(run: Run, config: dict) -> dict[str, Callable]:
+    "What the model needs elsewhere, and what it predicts: the function that writes each file to its path."
+    preparation = Preparation.learn(run.data, run.source, config["inputs"].get("centre"))
+
+    def prepared(path):
+        write_preparation(Path(path).parent, preparation)
+
+    files = {} if preparation.tokenizer is None else {"tokenizer.json": prepared}
+    files["preparation.json"] = prepared
     if isinstance(run.model, TextClassifier) and not config["own_model"]:
-        write_sealed(folder / "network.json", dict(config=run.model.model.config.to_dict()))
+        architecture = dict(config=run.model.model.config.to_dict())
+        files["network.json"] = lambda path: write_sealed(path, architecture)
     fitted = validation_temperature(run)
     if fitted:
-        write_sealed(folder / "temperature.json", asdict(fitted))
-    save_predictions(folder / "predictions.csv", run)
+        files["temperature.json"] = lambda path: write_sealed(path, asdict(fitted))
+    return {**files, "predictions.csv": lambda path: save_predictions(path, run)}
+
+
+def save_portable(folder, run: Run, config: dict):
+    "Write what the model needs elsewhere, and what it predicts, into a run folder."
+    for name, write in portable_files(run, config).items():
+        write(Path(folder) / name)
 
 
 def complete_folder(folder, run: Run):
     "Add to a run from before these files were kept what it lacks; `run` has its selected weights."
-    config = read_config(folder)
-    preparation = Preparation.learn(run.data, run.source, config["inputs"].get("centre"))
-    if preparation.tokenizer is not None:
-        add_file(folder, "tokenizer.json", lambda path: write_preparation(Path(path).parent, preparation))
-    add_file(folder, "preparation.json", lambda path: write_preparation(Path(path).parent, preparation))
-    if isinstance(run.model, TextClassifier) and not config["own_model"]:
-        architecture = dict(config=run.model.model.config.to_dict())
-        add_file(folder, "network.json", lambda path: write_sealed(path, architecture))
-    fitted = validation_temperature(run)
-    if fitted:
-        add_file(folder, "temperature.json", lambda path: write_sealed(path, asdict(fitted)))
-    add_file(folder, "predictions.csv", lambda path: save_predictions(path, run))
+    for name, write in portable_files(run, read_config(folder)).items():
+        add_file(folder, name, write)
 
 # %% ../../nbs/08_runs/11_portable.ipynb #po000014
 def load(

@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['ASKED', 'TIME_UP', 'ENDED_EARLY', 'GROUPS_FILE', 'PARTS', 'SEALED_FILES', 'RUN_FILES', 'LASTING', 'START_ANEW',
-           'REMEDY', 'LINES', 'InUse', 'hold', 'Keeper', 'flat', 'claim', 'can_go_on', 'reopen', 'write_record_of',
+           'REMEDY', 'InUse', 'hold', 'Keeper', 'flat', 'claim', 'can_go_on', 'reopen', 'write_record_of',
            'read_record_of', 'run_file', 'add_file', 'check_files', 'guess_of_state', 'kept_guess', 'fingerprint',
-           'save_model', 'load_finished', 'save_split', 'split_lines', 'split_parts', 'save_ledger', 'line_ending',
-           'unfinished', 'read_config', 'completion']
+           'save_model', 'load_finished', 'save_split', 'save_ledger', 'write_csv', 'csv_column', 'unfinished',
+           'read_config', 'completion']
 
 # %% ../../nbs/08_training/03_folder.ipynb #43328d64
 import warnings
@@ -361,14 +361,10 @@ def kept_guess(folder) -> KeptGuess | None:
     return guess_of_state(load_state(run_file(folder, GROUPS_FILE), "groups"))
 
 # %% ../../nbs/08_training/03_folder.ipynb #666d5b33
-import csv
 import hashlib
-import io
-from collections.abc import Iterator
 
 from ..algorithm.groups import group_names
 from ..core.files import write_whole
-from ..core.shared import once
 from ..core.tables import disarm
 from ..networks.weights import read_weights
 from ..sources.data import Data
@@ -409,35 +405,13 @@ def load_finished(model: nn.Module, folder: Path, remedy: str = COPY_AGAIN):
     model.eval()
 
 # %% ../../nbs/08_training/03_folder.ipynb #2a9a8fc3
-LINES = 1 << 16  # of a file that are made together
-
-
 def save_split(path, data: Data):
     "The split of every row, as CSV."
-    if len(data) > LINES:
-        parts = split_lines(data)
-    else:
-        parts = once(("split", data.digest), split_parts, data)
+    import pandas as pd
 
-    def write(temporary):
-        with open(temporary, "w") as f:
-            f.writelines(parts)
-
-    write_whole(path, write)
-
-
-def split_lines(data: Data) -> Iterator[str]:
-    "The split of every row as text, many lines at a time."
-    names = ["unused", *SPLITS]
-    yield "row,split\n"
-    for at in range(0, len(data), LINES):
-        codes = data.split[at : at + LINES].tolist()
-        yield "".join(f"{row},{names[code + 1]}\n" for row, code in enumerate(codes, at))
-
-
-def split_parts(data: Data) -> list[str]:
-    "The same of a small data set, to be kept."
-    return list(split_lines(data))
+    split = pd.Categorical.from_codes(data.split + 1, ["unused", *SPLITS])
+    frame = pd.DataFrame(dict(row=np.arange(len(data)), split=split))
+    write_whole(path, lambda temporary: frame.to_csv(temporary, index=False, lineterminator="\n"))
 
 
 def save_ledger(path, run):
@@ -445,28 +419,26 @@ def save_ledger(path, run):
     table = run.method.ledger(run.epoch + (run.step > 0))
     if table is None:
         return
-    names = [disarm(name) for name in group_names(run.method.groups)]
-    rows = run.train_rows[table.example]
-    keys = (table.group * (table.stage.max() + 1) + table.stage) * (table.epoch.max() + 1) + table.epoch
-    _, first, kinds = np.unique(keys, return_index=True, return_inverse=True)
-    endings = [line_ending(names[e.group], e.stage, e.epoch) for e in table[first]]
-
-    def write(temporary):
-        with open(temporary, "w", newline="", encoding="utf-8") as f:
-            csv.writer(f).writerow(("row", "group", "stage", "epoch"))
-            for at in range(0, len(rows), LINES):
-                some = slice(at, at + LINES)
-                lines = zip(rows[some].tolist(), kinds[some].tolist())
-                f.writelines(f"{row}{endings[k]}" for row, k in lines)
-
-    write_whole(path, write)
+    names = np.array(group_names(run.method.groups), object)
+    row = run.train_rows[table.example]
+    write_csv(path, dict(row=row, group=names[table.group], stage=table.stage, epoch=table.epoch))
 
 
-def line_ending(*cells) -> str:
-    "What follows the first cell of a line of CSV."
-    text = io.StringIO(newline="")
-    csv.writer(text).writerow(("", *cells))
-    return text.getvalue()
+def write_csv(path, columns: dict[str, np.ndarray]):
+    "Write a table as CSV: numbers in full, texts so that no spreadsheet takes them for formulas."
+    import pandas as pd
+
+    frame = pd.DataFrame({at: csv_column(values) for at, values in enumerate(columns.values())})
+    frame.columns = [disarm(name) for name in columns]
+    how = dict(index=False, na_rep="nan", lineterminator="\r\n")
+    write_whole(path, lambda temporary: frame.to_csv(temporary, **how))
+
+
+def csv_column(values: np.ndarray) -> np.ndarray:
+    "A column with its texts disarmed; None is an empty cell."
+    if values.dtype.kind in "biuf":
+        return values.astype(float) if values.dtype.kind == "f" else values
+    return np.array(["" if value is None else disarm(value) for value in values.tolist()], object)
 
 # %% ../../nbs/08_training/03_folder.ipynb #b98e7102
 def unfinished(folder) -> bool:
