@@ -321,25 +321,23 @@ def represent(
     device="cpu",
     seed: int = 0,  # of what is random about the network, and of a projection
     max_numbers: int = MAX_NUMBERS,  # n · d; columns of a larger representation are projected
-    keep=None,  # path of a .safetensors file: read where it fits, else written
     keep_in=None,  # folder in which what networks see is kept under names of its own, see `seen_folder`
     progress: bool = False,  # show progress bars
 ) -> Representation:
     """What is seen of all rows of the three splits, without labels and attributes.
 
-    Raises `ValueError` for a network that fails on two rows, for numbers that are not finite, and for a kept
-    file that is damaged or something else."""
+    Raises `ValueError` for a network that fails on two rows, and for numbers that are not finite."""
     began = time.monotonic()
-    keep = None if keep is None else place_to_keep(keep)
     model = default_for(data) if model is None else model
     seed = whole_number("seed", seed, 0)
     most = columns_that_fit(len(data), whole_number("max_numbers", max_numbers, 1))
     options = source_options(data, model, inputs or {})
     view = view_of(data, model, weights, options, seed, device, progress)
     identity = identity_of(view, data, most, seed)
+    keep = None
     if keep_in is not None and view.net is not None:
         keep = writable_folder(keep_in) / f"seen-{identity[:16]}.safetensors"
-    there = None if keep is None else read_kept(keep, identity)
+    there = keep and read_kept(keep, identity)
     if there is not None:
         return there
     x, sizes = rows_seen(view, data, most, seed, progress)
@@ -409,15 +407,6 @@ def body_digest(net: nn.Module) -> str:
             state.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
     return state.hexdigest()
 
-
-def place_to_keep(path) -> Path:
-    "The path, where a file can be kept there. Raises `ValueError` for another ending, and where it cannot."
-    path = Path(path)
-    if path.suffix != ".safetensors":
-        raise ValueError(f"keep={str(path)!r}; give a name that ends in .safetensors.")
-    writable_folder(path.parent)
-    return path
-
 # %% ../../nbs/07_grouping/01_representation.ipynb #gr010034
 def write_kept(path: Path, identity: str, found: Representation):
     "Write a representation, whole or not at all."
@@ -430,32 +419,18 @@ def write_kept(path: Path, identity: str, found: Representation):
 
 
 def read_kept(path: Path, identity: str) -> Representation | None:
-    "The representation that a file holds; None where there is none, or one of something else."
+    "The representation that a file holds; None where there is none, or it is damaged: it is made anew."
     from safetensors import SafetensorError, safe_open
 
-    if not path.exists():
-        return None
     try:
         with safe_open(path, "np") as file:
-            head = file.metadata() or {}
-            if head.get("pde_nb") != KEPT:
-                raise _unusable(path, "it holds something else")
-            about = json.loads(head["about"])
-            if (about["version"], about["identity"]) != (VERSION, identity):
-                return None
+            about = json.loads((file.metadata() or {})["about"])
             x = file.get_tensor("x")
-    except (SafetensorError, OSError, KeyError, json.JSONDecodeError) as e:
-        raise _unusable(path, f"it is cut off, damaged or of another format ({e})") from None
-    if fingerprint(memoryview(x).cast("B")) != about["digest"]:
-        raise _unusable(path, "its checksum is wrong, so some of it was damaged")
+    except (SafetensorError, OSError, KeyError, json.JSONDecodeError):
+        return None
+    if about["identity"] != identity or fingerprint(memoryview(x).cast("B")) != about["digest"]:
+        return None
     return Representation(x, about["what"], about["digest"], about["seconds"], about["passes"])
-
-
-def _unusable(path, why):
-    "The error for a file that cannot be read as a representation."
-    return ValueError(
-        f"{str(path)!r} is not a usable representation: {why}. Move it away, and it will be made anew."
-    )
 
 # %% ../../nbs/07_grouping/01_representation.ipynb #onceseen2
 def seen_folder(
