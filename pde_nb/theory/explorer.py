@@ -10,7 +10,6 @@ __all__ = ['PAPER', 'STARTS', 'N', 'J', 'DIM', 'STAGES', 'STEPS', 'FULL_LIMIT', 
 
 # %% ../../nbs/03_theory/09_explorer.ipynb #xp09c002
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
@@ -248,11 +247,8 @@ def learned(curves: Curves, feature: str) -> list[int | None]:
 FULL_LIMIT = 40_000  # iterations of a full run
 
 
-def train_network(s: ExplorerSettings, progress: Callable = lambda share: None) -> Curves:
-    """The network's curves; `progress` is told how much is done, from 0 to 1.
-
-    Raises `ValueError` for a run that is too long, an empty group or divergence.
-    """
+def train_network(s: ExplorerSettings) -> Curves:
+    "The network's curves. Raises `ValueError` for a run that is too long, an empty group or divergence."
     n = lengths(s)
     if sum(n) > FULL_LIMIT:
         limit = f"would take too long here (the limit is {FULL_LIMIT:,})"
@@ -265,14 +261,13 @@ def train_network(s: ExplorerSettings, progress: Callable = lambda share: None) 
     data = structured(sample[plan.order])
     stops = [*plan.stops, *[N] * STAGES][: STAGES + 1]
     agree = np.cumsum((sample.y == sample.a)[plan.order])
-    runs = []
-    for world, sets in enumerate(([data] * len(n), [data.prefix(stop) for stop in stops])):
-        runs.append(network_curve(s, W, (v_c, v_s), sets, lambda share: progress((world + share) / 2)))
+    worlds = [data] * len(n), [data.prefix(stop) for stop in stops]
+    runs = [network_curve(s, W, (v_c, v_s), sets) for sets in worlds]
     stages = [(t, agree[stop - 1] / stop) for t, stop in zip(np.cumsum([0, *n]), stops)]
     return Curves(runs[0][0], *(np.stack(pair, 1) for pair in zip(*(run[1:] for run in runs))), stages)
 
 
-def network_curve(s: ExplorerSettings, W, features, sets, progress) -> list:
+def network_curve(s: ExplorerSettings, W, features, sets) -> list:
     "t, the largest alignments and the outputs of the features along one run through the training sets."
     v_c, v_s = features
     total = sum(lengths(s))
@@ -289,7 +284,6 @@ def network_curve(s: ExplorerSettings, W, features, sets, progress) -> list:
             return
         outputs = feature_output(W @ v_c, s.beta_c), feature_output(W @ v_s, s.beta_s)
         rows.append(require_finite((now, *alignments(W, v_c, v_s), *outputs), now, s))
-        progress(now / total)
 
     with np.errstate(over="ignore", invalid="ignore"):  # `require_finite` looks at every point
         for data, iterations in zip(sets, lengths(s)):
