@@ -1,15 +1,7 @@
 """Set up a virtual environment and run pde_nb in it, from a plain Python.
 
-    python3 tools/run.py train     [options of pde train]
-    python3 tools/run.py predict   [options of pde predict]
-    python3 tools/run.py eval      [options of pde eval]
-    python3 tools/run.py data      [options of pde data]
-    python3 tools/run.py report    [options of pde report]
-    python3 tools/run.py reproduce [LABEL and options of pde reproduce]
-    python3 tools/run.py diagnose  [options of pde diagnose]
-    python3 tools/run.py compare   [options of pde compare]
-    python3 tools/run.py methods   [a METHOD, to see its settings]
-    python3 tools/run.py test      [options of tools/check.py]
+    python3 tools/run.py COMMAND [its options]    does `pde COMMAND`, as train, compare or report
+    python3 tools/run.py test [options of tools/check.py]
 
 The environment is .venv, or the folder that PDE_VENV names. It is made on first use and
 brought up to date when settings.ini, setup.py, pyproject.toml or constraints.txt change.
@@ -18,7 +10,6 @@ brought up to date when settings.ini, setup.py, pyproject.toml or constraints.tx
 # Only the standard library is used, and nothing that Python 3.6 cannot parse: an old Python is to
 # say what is wrong, not to stop at a syntax error.
 
-import configparser
 import hashlib
 import importlib.util
 import json
@@ -32,18 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 INPUTS = ("settings.ini", "setup.py", "pyproject.toml", "constraints.txt")
 OLDEST = (3, 10)
-EXTRAS = {
-    "train": ("train",),
-    "predict": ("train",),
-    "eval": ("train",),
-    "data": ("train",),
-    "diagnose": ("train",),
-    "compare": ("train",),
-    "methods": ("train",),
-    "report": ("train",),
-    "reproduce": ("train",),
-    "test": ("dev",),
-}
+COMMANDS = "train predict eval data report reproduce diagnose compare methods test".split()
 
 
 class SetupError(Exception):
@@ -122,18 +102,11 @@ def wanted_stamp(extras):
     }
 
 
-def programs():
-    """The names of the console commands, as settings.ini has them."""
-    parser = configparser.ConfigParser(delimiters=["="])
-    parser.read(str(ROOT / "settings.ini"), encoding="utf-8")
-    return [line.partition("=")[0].strip() for line in parser["DEFAULT"]["console_scripts"].split()]
-
-
 def is_ready(venv, stamp, wanted):
     """Whether `venv` holds what is wanted, more extras included."""
     same = all(stamp.get(key) == wanted[key] for key in ("state", "python", "root", "inputs"))
     complete = set(wanted["extras"]) <= set(stamp.get("extras", ()))
-    present = all(venv_program(venv, name).exists() for name in ["python", *programs()])
+    present = all(venv_program(venv, name).exists() for name in ("python", "pde"))
     return same and complete and present
 
 
@@ -227,14 +200,8 @@ def install(venv, extras):
         f"Setting up {venv} with Python {sys.version.split()[0]}: pip install -c constraints.txt -e {target}",
         flush=True,
     )
-    pip = [
-        str(venv_program(venv, "python")),
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-    ]
+    python = str(venv_program(venv, "python"))
+    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     call(
         [*pip, "-c", "constraints.txt", "-e", target],
         "pip could not install pde_nb; its own message is above. Check the network connection and the free "
@@ -274,15 +241,15 @@ def replace_process(command):
 
 
 def main(args):
-    if not args or args[0] not in EXTRAS:
+    if not args or args[0] not in COMMANDS:
         print(__doc__.strip(), file=sys.stdout if args[:1] in (["-h"], ["--help"]) else sys.stderr)
         if args and args[0] not in ("-h", "--help"):
-            print(f"\nunknown command {args[0]!r}: say one of {', '.join(EXTRAS)}", file=sys.stderr)
+            print(f"\nunknown command {args[0]!r}: say one of {', '.join(COMMANDS)}", file=sys.stderr)
         return 0 if args[:1] in (["-h"], ["--help"]) else 2
     command, *rest = args
     check_python()
     venv = Path(os.environ.get("PDE_VENV") or ROOT / ".venv").expanduser().absolute()
-    ready_environment(venv, EXTRAS[command])
+    ready_environment(venv, ("dev" if command == "test" else "train",))
     if command != "test":
         return replace_process([str(venv_program(venv, "pde")), command, *rest])
     return replace_process([str(venv_program(venv, "python")), str(ROOT / "tools" / "check.py"), *rest])

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from pde_nb.algorithm.groups import Groups, make_groups
 from pde_nb.core.checks import two_features
-from pde_nb.core.style import fig_plane
+from pde_nb.core.style import CLASS_MARKS, CLASSES, SMALL, new_figure
 from pde_nb.methods.base import Batch, First, Method
 
 
@@ -78,6 +78,24 @@ def group_accuracies(net: nn.Module, points: Points) -> Float[np.ndarray, " grou
     "The accuracy of each group, in [0, 1]."
     right = classify_with(net)(points.x) == points.y.numpy()
     return np.array([right[points.groups.ids == g].mean() for g in range(points.groups.n_groups)])
+
+
+def fig_plane(classifiers: dict, x, y):
+    "What classifiers say: regions, and points that have a black edge where they are told wrongly."
+    x, y = np.asarray(x, float), np.asarray(y)
+    fig, axes = new_figure(len(classifiers), 2.7, 2.5)
+    u, v = np.meshgrid(*np.linspace(x.min(0) - 0.3, x.max(0) + 0.3, 200).T)
+    for ax, (title, classify) in zip(axes, classifiers.items()):
+        regions = np.reshape(classify(np.c_[u.ravel(), v.ravel()]), u.shape)
+        ax.contourf(u, v, regions, levels=[-0.5, 0.5, 1.5], colors=CLASSES[:2], alpha=0.2)
+        edges = np.where(classify(x) == y, "none", "black")
+        for k, mark in enumerate(CLASS_MARKS[:2]):
+            of = y == k
+            ax.scatter(*x[of].T, color=CLASSES[k], marker=mark, s=12, lw=0.9, edgecolors=edges[of])
+        ax.set(xlabel="core feature", xticks=[], yticks=[])
+        ax.set_title(title, fontsize=SMALL + 1)
+    axes[0].set_ylabel("spurious feature")
+    return fig
 
 
 def fig_methods(nets: dict[str, nn.Module], test: Points, shown: int = 300):

@@ -98,21 +98,12 @@ def as_classes(
     n: int,  # pictures
     n_classes: int,  # of the model
 ) -> Int[np.ndarray, " n"]:
-    """One class per picture.
-
-    Raises `ValueError` for another number of them, and for a class that the model does not have."""
+    "One class per picture. Raises `ValueError` for another number, and for a class that the model has not."
     c = np.asarray(classes.cpu() if torch.is_tensor(classes) else classes)
-    if c.dtype.kind not in "iu" or c.shape not in ((), (n,)):
-        raise ValueError(
-            f"classes has shape {c.shape} and dtype {c.dtype} for {n} pictures; "
-            "give one whole number, or one for each picture."
-        )
-    c = np.broadcast_to(c, (n,)).astype(np.int64)
-    if n and not 0 <= c.min() <= c.max() < n_classes:
-        raise ValueError(
-            f"classes go from {c.min()} to {c.max()}, and the model has the classes 0 to {n_classes - 1}."
-        )
-    return c
+    if c.shape not in ((), (n,)) or not np.isin(c, range(n_classes)).all():
+        given = f"{c} for {n} pictures of a model with {n_classes} classes"
+        raise ValueError(f"classes={given}; give one class, or one for each picture, counted from 0.")
+    return np.broadcast_to(c, (n,)).astype(np.int64)
 
 # %% ../../nbs/09_analysis/08_attention.ipynb #1937d840
 def as_layer(
@@ -120,25 +111,14 @@ def as_layer(
     layer,  # a module of the model, or its name; None: `map_layer`
     pictures: Float[Tensor, "n channels height width"],
 ) -> nn.Module:
-    """The module to draw a map of.
-
-    Raises `ValueError` for a name that the model does not have, and for a module that is not a part of it."""
+    "The module to draw a map of. Raises `ValueError` for one that is not a part of the model."
     if layer is None:
         layer = map_layer(model, pictures)
-    modules = dict(model.named_modules())
-    if isinstance(layer, str):
-        if layer not in modules or not layer:
-            some = ", ".join(list(modules)[1:9])
-            raise ValueError(
-                f"{type(model).__name__} has no layer {layer!r}; it has {some} …: see model.named_modules()."
-            )
-        return modules[layer]
-    if not any(layer is m for m in modules.values()):
-        raise ValueError(
-            f"layer is a {type(layer).__name__} that is no part of the model; "
-            "take it from the model, or give its name."
-        )
-    return layer
+    for name, module in model.named_modules():
+        if layer is module or (layer == name and name):
+            return module
+    some = ", ".join(name for name, _ in list(model.named_modules())[1:9])
+    raise ValueError(f"{type(model).__name__} has no layer {layer!r}; name another: {some} …")
 
 # %% ../../nbs/09_analysis/08_attention.ipynb #563cbf1b
 def attention_maps(

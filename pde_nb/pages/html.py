@@ -257,21 +257,15 @@ LOADING = {"srcset", "action", "formaction", "poster", "data", "background", "xl
 # %% ../../nbs/10_pages/04_html.ipynb #ht000001
 class Outline(HTMLParser):
     """The tags of a page and its text. Raises `ValueError` for a tag that is closed wrongly, for a tag that
-    our pages do not have, for what would be loaded from elsewhere or run, and for a link to a place
-    that the page does not have."""
+    our pages do not have, and for what would be loaded from elsewhere or run."""
 
     def __init__(self, page: str):
         super().__init__()
-        self.open = []
-        self.tags = []
-        self.text = []
-        self.places = []
-        self.addresses = []
+        self.open, self.tags, self.text = [], [], []
         self.feed(page)
         self.close()
         if self.open:
             raise ValueError(f"not closed: {self.open}")
-        check_places(self.places, self.addresses)
 
     def handle_starttag(self, tag, attrs):
         self.tags.append(tag)
@@ -282,10 +276,6 @@ class Outline(HTMLParser):
         for name, value in attrs:
             if reaches_outside(name, value or ""):
                 raise ValueError(f"<{tag} {name}={value!r}> reaches outside the page")
-            if name == "id":
-                self.places.append(value)
-            if name == "href":
-                self.addresses.append(value)
 
     def handle_endtag(self, tag):
         if not self.open or self.open.pop() != tag:
@@ -316,11 +306,3 @@ def is_relative(address: str) -> bool:
     if address.startswith("#"):
         return True
     return bool(re.fullmatch(r"(?!/)[\w.~%=,+()@!'/-]+", address, re.ASCII)) and "//" not in address
-
-
-def check_places(places: list[str], addresses: list[str]):
-    "Raises `ValueError` for a place that is there twice, and for a link to one that is not there."
-    twice = [place for place, times in Counter(places).items() if times > 1]
-    gone = [address for address in addresses if address.startswith("#") and address[1:] not in places]
-    if twice or gone:
-        raise ValueError(f"places that are there twice: {twice}; links that lead nowhere: {gone}")
