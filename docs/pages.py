@@ -59,7 +59,7 @@ READING = (
     ("6 · The experiment", "03_theory/07_experiment"),
     ("7 · Proofs (to understand)", "04_proofs/11_gradients"),
     ("7 · Methods (to use)", "07_methods/01_base"),
-    ("8 · The loop", "08_training/06_loop"),
+    ("8 · The loop", "08_training/05_trainer"),
     ("Then: your own data", "14_guides/01_own_table"),
 )
 

@@ -283,10 +283,10 @@ TRAINED = (
     ),
     Mutant(
         "a resumed run has forgotten its momentum",
-        "training.state",
+        "training.trainer",
         'self.optimiser.load_state_dict(state["optimiser"])',
         "self.optimiser.state.clear()",
-        ("08_training/05_run", TRAINING),
+        ("08_training/05_trainer", TRAINING),
     ),
     Mutant(
         "a damaged checkpoint is read",
@@ -297,17 +297,17 @@ TRAINED = (
     ),
     Mutant(
         "a batch that is not full counts as full",
-        "training.run",
+        "training.trainer",
         "self.seen += len(rows)",
         "self.seen += self.settings.batch_size",
-        ("08_training/05_run", TRAINING),
+        ("08_training/05_trainer", TRAINING),
     ),
     Mutant(
         "the learning rate ignores what the method says",
-        "training.run",
+        "training.trainer",
         "self.settings.lr * self.method.lr_factor(self.epoch) *",
         "self.settings.lr *",
-        ("08_training/05_run", TRAINING, "08_training/06_loop"),
+        ("08_training/05_trainer", TRAINING),
     ),
 )
 DATA = (

@@ -142,8 +142,8 @@ def holds_sentences() -> list[str]:
         f"the features, SICK embeddings and Adult by so many points: {'; '.join(moved)} "
         "([settings](23_sensitivity.ipynb#which-setting-matters)).",
         "**Runs repeat.** The same run, made again, has the same weights to the bit "
-        "([tested](../08_training/06_loop.ipynb)), and so has one that was killed at any moment and resumed "
-        "([tested](../08_training/07_loop_tests.ipynb)).",
+        "([tested](../08_training/05_trainer.ipynb)), and so has one that was killed at any moment and "
+        "resumed ([tested](../08_training/07_loop_tests.ipynb)).",
     ]
 
 

@@ -19,13 +19,13 @@ from jaxtyping import Float, Int
 from ..algorithm.groups import Overlap, group_names
 from ..inputs.decoding import decode
 from ..sources.columnar import table_cells
-from ..training.run import Run
 from ..training.selection import count_rows, in_group
+from ..training.trainer import Trainer
 
 # %% ../../nbs/09_analysis/07_mistakes.ipynb #4bc804e6
 @torch.no_grad()
 def probabilities(
-    run: Run,  # finished, or reopened
+    run: Trainer,  # finished, or reopened
     rows: np.ndarray,  # of the data set
 ) -> Float[np.ndarray, "rows classes"]:
     """The probability that the model gives to each class, in evaluation mode.
@@ -68,7 +68,7 @@ class Predictions:
 
 
 def predict_split(
-    run: Run,  # finished, or reopened
+    run: Trainer,  # finished, or reopened
     split: str = "test",
 ) -> Predictions:
     "What the model of a run says of a split. Raises `ValueError` for a split without examples."
@@ -115,7 +115,7 @@ class Mistakes:
 
 # %% ../../nbs/09_analysis/07_mistakes.ipynb #6f5e4939
 def worst_mistakes(
-    run: Run,
+    run: Trainer,
     split: str = "test",
     most: int = 6,  # of a group
     most_groups: int = 8,  # the worst ones are shown

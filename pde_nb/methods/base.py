@@ -9,6 +9,7 @@ __all__ = ['EPOCHS', 'Batch', 'Method', 'describe', 'CannotRun', 'check_attribut
 
 # %% ../../nbs/07_methods/01_base.ipynb #d510ccee
 import warnings
+from bisect import bisect_left
 from collections.abc import Callable
 from copy import copy
 from dataclasses import asdict, dataclass, fields, replace
@@ -214,6 +215,15 @@ class Method:
     def finished(self, epoch: int) -> bool:
         "Whether training is over before an epoch; 0 is the first."
         return epoch >= self.epochs
+
+    def length(self, most: int = 1_000_000) -> int | None:
+        "Epochs until it has finished; None where that is open."
+        low, high = 0, 1
+        while not self.finished(high):
+            low, high = high, 2 * high
+            if high > most:
+                return None
+        return bisect_left(range(high), True, lo=low, key=self.finished)
 
     # a batch
 

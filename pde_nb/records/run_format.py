@@ -42,7 +42,6 @@ SETTINGS = Fields(
         patience=Maybe(COUNT),
         bf16=Flag(),
         channels_last=Flag(),
-        compile=Flag(),
     ),
     dict(
         eps=AMOUNT,
@@ -50,6 +49,7 @@ SETTINGS = Fields(
         no_decay=Text(),
         ties=Text(),
         select=Text(),
+        compile=Flag(),
         graph=Flag(),
         eval_as=Text(),
         strided=Flag(),

@@ -23,7 +23,7 @@ from .runs import as_record, default_split
 from .runs_page import runs_page
 from ..runs.finished import reopened
 from ..sources.data import Data
-from ..training.run import Run
+from ..training.trainer import Trainer
 
 # %% ../../nbs/10_report/12_report.ipynb #a253b454
 @dataclass(frozen=True, eq=False)
@@ -94,7 +94,7 @@ class Asked:
     figures: PredictionFigures | None = None
 
 
-def ask_run(run: Run, split: str, most: int) -> Asked:
+def ask_run(run: Trainer, split: str, most: int) -> Asked:
     "Mistakes and figures of the predictions of a run, which are made once."
     said = predict_split(run, split)
     mistakes = worst_mistakes(run, split, most, said=said)

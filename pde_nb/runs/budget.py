@@ -14,25 +14,22 @@ from tqdm.auto import tqdm
 from ..algorithm.schedule import ExpansionSchedule, pace_within
 from ..core.arguments import number
 from ..training.folder import ENDED_EARLY, TIME_UP, Keeper
-from ..training.loop import keep_nothing
-from ..training.run import Run
+from ..training.trainer import Trainer
 
 # %% ../../nbs/08_runs/07_budget.ipynb #bu000007
 class Clock:
-    """A keeper that ends a run in time. Raises `ValueError` for minutes that are none."""
+    "A callback that ends a run in time. Raises `ValueError` for minutes that are none."
 
     def __init__(
         self,
-        run: Run,
+        run: Trainer,
         minutes: float,  # of training, above 0
-        keep,  # the keeper that the run is passed on to
         say=None,  # called with the plan, a line, once there is one
         spent: float = 0.0,  # seconds that came before and count: of a first stage
         now=time.monotonic,  # says the time, in seconds
     ):
         self.minutes = number("minutes", minutes, 0, above=True)
-        self.keep = keep
-        self.say = say or ignore
+        self.say = say or (lambda text: None)
         self.now = now
         self.began = now() - run.seconds - spent
         self.spent = spent
@@ -51,14 +48,10 @@ class Clock:
     def left(self) -> float:
         return 60 * self.minutes - self.used
 
-    def __call__(self, run: Run, force: bool = False):
-        "Look at the clock, then pass the run on."
-        if not (force or run.stopped):
-            self.look(run)
-        self.keep(run, force=force)
-
-    def look(self, run: Run):
+    def __call__(self, run: Trainer, over: bool = False):
         "End the run where time is up, or where the next round would not be over in time."
+        if over or run.stopped:
+            return
         run.seconds = self.used - self.spent
         if run.step:
             late = self.left <= 0 and run.best_weights is not None
@@ -66,52 +59,41 @@ class Clock:
         elif not run.finished:
             self.lap(run)
 
-# %% ../../nbs/08_runs/07_budget.ipynb #bu000008
-from fastcore.basics import patch
+    def lap(self, run: Trainer):
+        "Time the round that has ended; plan once two were timed, and end where the next one does not fit."
+        example = max(1e-9, (self.used - self.lap_began) / max(1, run.seen - self.seen))  # seconds
+        self.lap_began = self.used
+        self.seen = run.seen
+        self.laps += 1
+        over = example * len(run.method.order(run.epoch)) > self.left
+        if not self.planned and (over or self.laps == 2):
+            self.planned = True
+            fits = run.epoch if over else self.rounds_that_fit(run, example)
+            text = plan_text(run, self.minutes, fits)
+            run.notes.append(f"time budget: {text}")
+            self.say(text)
+        if over:
+            run.stopped = TIME_UP
 
-
-@patch
-def lap(self: Clock, run: Run):
-    "Time the round that has ended; plan once two were timed, and end where the next one does not fit."
-    example = max(1e-9, (self.used - self.lap_began) / max(1, run.seen - self.seen))  # seconds
-    self.lap_began = self.used
-    self.seen = run.seen
-    self.laps += 1
-    over = example * len(run.method.order(run.epoch)) > self.left
-    if not self.planned and (over or self.laps == 2):
-        self.planned = True
-        fits = run.epoch if over else self.rounds_that_fit(run, example)
-        text = plan_text(run, self.minutes, fits)
-        run.notes.append(f"time budget: {text}")
-        self.say(text)
-    if over:
-        run.stopped = TIME_UP
-
-
-@patch
-def rounds_that_fit(self: Clock, run: Run, example: float) -> int:
-    "How many rounds there is time for, those that are over included; a schedule that sets itself is told."
-    left, epoch = self.left, run.epoch
-    last = run.n_epochs
-    pacing = getattr(run.method, "pacing", None)
-    sets_itself = getattr(pacing, "pace", None) is not None
-    if last is None or sets_itself:
-        fits = epoch + int(left / (example * len(run.method.order(epoch))))
-        if sets_itself:
-            fits = min(fits, pacing.epochs or fits)
-            pacing.fits = fits
-        return fits
-    while epoch < last and left > 0:
-        left -= example * len(run.method.order(epoch))
-        epoch += left >= 0
-    return epoch
+    def rounds_that_fit(self, run: Trainer, example: float) -> int:
+        "How many rounds there is time for, with those that are over; a schedule that sets itself is told."
+        left, epoch = self.left, run.epoch
+        last = run.n_epochs
+        pacing = getattr(run.method, "pacing", None)
+        sets_itself = getattr(pacing, "pace", None) is not None
+        if last is None or sets_itself:
+            fits = epoch + int(left / (example * len(run.method.order(epoch))))
+            if sets_itself:
+                fits = min(fits, pacing.epochs or fits)
+                pacing.fits = fits
+            return fits
+        while epoch < last and left > 0:
+            left -= example * len(run.method.order(epoch))
+            epoch += left >= 0
+        return epoch
 
 # %% ../../nbs/08_runs/07_budget.ipynb #bu000009
-def ignore(text: str):
-    "Say nothing."
-
-
-def plan_text(run: Run, minutes: float, fits: int) -> str:
+def plan_text(run: Trainer, minutes: float, fits: int) -> str:
     "What fits into the time, in a line."
     seconds = run.seconds / max(1, run.epoch)
     start = f"a round takes {seconds:.2g} s"
@@ -142,7 +124,7 @@ def fixed_text(pacing: ExpansionSchedule, fits: int) -> str:
     return f"; the warm-up, and {stage} of {pacing.plan.n_stages - 1} expansions"
 
 # %% ../../nbs/08_runs/07_budget.ipynb #bu000018
-def take_up(run: Run, keeper: Keeper, minutes: float | None):
+def take_up(run: Trainer, keeper: Keeper, minutes: float | None):
     "Put a run where its checkpoint was taken."
     keeper.load(run)
     if run.stopped in ENDED_EARLY:
@@ -152,14 +134,14 @@ def take_up(run: Run, keeper: Keeper, minutes: float | None):
         pacing.fits = None
 
 
-def timed(run: Run, minutes: float | None, keeper, bar: bool, spent: float | None = None):
-    "The keeper of a run, with a clock before it where there is a time budget."
+def timed(run: Trainer, minutes: float | None, bar: bool, spent: float | None = None) -> list[Clock]:
+    "The clock of a run, where there is a time budget."
     if minutes is None:
-        return keeper
-    return Clock(run, minutes, keeper or keep_nothing, print_above_bar if bar else None, spent or 0.0)
+        return []
+    return [Clock(run, minutes, print_above_bar if bar else None, spent or 0.0)]
 
 
-def first_share(one: Run, two: Run) -> float:
+def first_share(one: Trainer, two: Trainer) -> float:
     "The share of the time that a first stage may take: that of its epochs, or a half where they are open."
     if one.n_epochs is None or two.n_epochs is None:
         return 0.5

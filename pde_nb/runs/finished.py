@@ -21,7 +21,7 @@ from .spec import build, decide
 from ..sources.data import Data
 from ..sources.splits import SPLITS
 from ..training.folder import hold, load_finished, read_config
-from ..training.run import Run
+from ..training.trainer import Trainer
 
 # %% ../../nbs/08_runs/13_finished.ipynb #ac5b1680
 def check_belongs(folder: Path, config: dict, data: Data, model=None):
@@ -35,7 +35,7 @@ def check_belongs(folder: Path, config: dict, data: Data, model=None):
         raise ValueError(f"the run's model is a {config['model']} of your own; pass it as model=….")
 
 
-def reopened(folder, data: Data, model=None, device=None, inputs: dict | None = None) -> Run:
+def reopened(folder, data: Data, model=None, device=None, inputs: dict | None = None) -> Trainer:
     "A finished run with its selected weights, ready to predict; arguments and errors as in `evaluate_run`."
     folder = Path(folder)
     config = read_config(folder)
@@ -126,7 +126,7 @@ def other_examples(counts: GroupCounts, recorded: GroupCounts) -> int:
     return int(max(by_group.max(), abs(counts.n_correct - recorded.n_correct)))
 
 
-def evaluated_alike(run: Run, record: RunRecord) -> bool:
+def evaluated_alike(run: Trainer, record: RunRecord) -> bool:
     "Whether a run is evaluated on the inputs and on the kind of device that its record is from."
     same_device = torch.device(record.config["device"]).type == run.device.type
     return same_device and record.config["inputs_digest"] == run.source.digest

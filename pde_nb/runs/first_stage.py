@@ -9,7 +9,7 @@ __all__ = ['FirstStage', 'given_run', 'config_digest', 'save_learned', 'load_lea
 import hashlib
 import json
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +18,8 @@ import torch
 from ..methods.base import Method, describe
 from ..records.seals import file_digest
 from ..training.folder import read_config, run_file
-from ..training.run import Run
-from ..training.settings import Settings, plain_settings
+from ..training.settings import Settings
+from ..training.trainer import Trainer
 
 # %% ../../nbs/08_runs/11_first_stage.ipynb #1a55dd75
 @dataclass(frozen=True)
@@ -30,15 +30,15 @@ class FirstStage:
     given: Path | None = None  # folder of a finished run that serves
     shared: Path | None = None  # folder in which runs that have the same first stage share it
 
-    def start(self, run: Run) -> tuple[Run, dict]:
+    def start(self, run: Trainer) -> tuple[Trainer, dict]:
         "The run of the first stage before its first step, and its config."
         method, changes = run.method.first()
         return self.begin(run, method, replace(run.settings, **changes))
 
-    def begin(self, run: Run, method: Method, settings: Settings) -> tuple[Run, dict]:
+    def begin(self, run: Trainer, method: Method, settings: Settings) -> tuple[Trainer, dict]:
         "The same of a first stage with this method and these settings."
-        one = Run(deepcopy(run.model), run.data, run.source, method, settings, run.seed, run.ranks)
-        config = dict(self.config, method=describe(one.method), settings=plain_settings(one.settings))
+        one = Trainer(deepcopy(run.model), run.data, run.source, method, settings, run.seed, run.ranks)
+        config = dict(self.config, method=describe(one.method), settings=asdict(one.settings))
         return one, json.loads(json.dumps(config, default=str))
 
     def folder(self, name: str, config: dict, out) -> Path | None:
@@ -82,7 +82,7 @@ def config_digest(config: dict) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 # %% ../../nbs/08_runs/11_first_stage.ipynb #once0004
-def network_outputs(run: Run, rows: np.ndarray, forward) -> np.ndarray:
+def network_outputs(run: Trainer, rows: np.ndarray, forward) -> np.ndarray:
     "What `forward` gives for some rows, as one array."
     size = run.settings.eval_batch
 
@@ -92,18 +92,18 @@ def network_outputs(run: Run, rows: np.ndarray, forward) -> np.ndarray:
     return run.ranks.spread(asked, rows)
 
 
-def scores_of(run: Run) -> np.ndarray:
+def scores_of(run: Trainer) -> np.ndarray:
     "What the run's model says of all training examples, before the softmax: (train, classes)."
     return network_outputs(run, run.train_rows, lambda x: run.model(x).float().cpu())
 
 
-def embedded(run: Run, split: str) -> np.ndarray:
+def embedded(run: Trainer, split: str) -> np.ndarray:
     "What enters the head of the run's model for every example of a split: (n, d)."
     enters = embeddings(run.model)
     return network_outputs(run, run.data.rows(split), lambda x: enters(x).float().cpu())
 
 
-def scores_and_embedded(run: Run) -> tuple[np.ndarray, np.ndarray]:
+def scores_and_embedded(run: Trainer) -> tuple[np.ndarray, np.ndarray]:
     "Both of all training examples, in one pass."
     said = []
     hook = run.model.register_forward_hook(lambda model, inputs, scores: said.append(scores.float()))
@@ -129,7 +129,7 @@ class Said:
 
     def __init__(
         self,
-        run: Run,
+        run: Trainer,
         folder: Path | None = None,  # of it
         shared: bool = False,  # whether other runs will ask as well
     ):
@@ -201,14 +201,14 @@ def enters_at_once(model: torch.nn.Module) -> bool:
     return all(name.startswith(f"{head_name(model)}.") for name, _ in model.named_parameters())
 
 # %% ../../nbs/08_runs/11_first_stage.ipynb #learn001
-def save_learned(folder: Path, run: Run):
+def save_learned(folder: Path, run: Trainer):
     "Keep beside a result what its method has learned, where a second stage needs that."
     if run.method.hands_over:
         state = dict(weights=fingerprint(run.model), learned=run.method.state_dict())
         add_file(folder, "learned.safetensors", lambda place: save_state(place, state, "learned"))
 
 
-def load_learned(folder: Path, run: Run):
+def load_learned(folder: Path, run: Trainer):
     "Take back what `save_learned` kept. Raises `ValueError` where it is missing, damaged, or not of the run."
     if not run.method.hands_over:
         return
@@ -222,23 +222,23 @@ def load_learned(folder: Path, run: Run):
     run.method.load_state_dict(there["learned"])
 
 # %% ../../nbs/08_runs/11_first_stage.ipynb #f6400445
-def predicted_while_training(run: Run) -> np.ndarray | None:
+def predicted_while_training(run: Trainer) -> np.ndarray | None:
     "The class that the network said last of each training example while it trained; None: nobody listened."
     predicted = getattr(run.method, "predicted", None)
     return None if predicted is None else torch.as_tensor(predicted).cpu().numpy()
 
 # %% ../../nbs/08_runs/11_first_stage.ipynb #firstep1
-def first_epoch(run: Run) -> dict:
+def first_epoch(run: Trainer) -> dict:
     "What the first epoch of a run shows, for processes that have to show the same: a digest, by name."
     shown = np.asarray(run.method.order(0), np.int64)
     return {"the first epoch": hashlib.sha256(shown.tobytes()).hexdigest()[:16]}
 
 # %% ../../nbs/08_runs/11_first_stage.ipynb #76f8958e
 def hand_over(
-    one: Run,  # the first stage, with its selected weights
+    one: Trainer,  # the first stage, with its selected weights
     record: RunRecord,  # of it
     folder: Path | None,  # of it
-    run: Run,  # the second stage
+    run: Trainer,  # the second stage
     shared: bool = False,  # whether other runs have the same first stage
 ) -> FirstStageRecord:
     "Let the method of a run take what its first stage came to; for the record, what that was and has cost."

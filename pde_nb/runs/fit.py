@@ -21,7 +21,7 @@ from .portable import prediction_columns, predictor_of, save_portable
 from .record import RunRecord
 from .spec import RunSpec, build, built_config, decide
 from ..sources.data import Data
-from ..training.run import Run
+from ..training.trainer import Trainer
 
 # %% ../../nbs/08_runs/12_fit.ipynb #af5e2f78
 @dataclass(frozen=True, eq=False, repr=False)
@@ -30,8 +30,8 @@ class Fit:
 
     model: nn.Module
     record: RunRecord  # as text it is the report
-    run: Run | None  # None when the run was finished before
-    selected: Run = None  # the run with the selected weights
+    run: Trainer | None  # None when the run was finished before
+    selected: Trainer = None  # the run with the selected weights
 
     def __repr__(self):
         record = self.record
@@ -79,7 +79,8 @@ def robust_fit(
     minutes: float | None = None,  # that training may take, both stages, above 0; None: as long as it takes
     resume: bool = False,  # go on with a run that was ended by its time, or by hand
     opened: dict | None = None,  # how the data was opened, for the record
-    began: Callable[[Run, dict], None] | None = None,  # called before training, with the run and its config
+    began: Callable[[Trainer, dict], None]
+    | None = None,  # called before training, with the run and its config
     first=None,  # of two stages: folder of a run that serves as the first; None: it is trained, in OUT/first
     first_in=None,  # folder in which runs that have the same first stage share it
     on_epoch=None,  # told of each epoch: a function of a row, 'csv', 'tensorboard', or several of these
@@ -87,7 +88,8 @@ def robust_fit(
 ) -> Fit:
     """Train, select by worst-group accuracy on validation, evaluate the test set once.
 
-    Raises `ValueError` for input that cannot be used, with the remedy.
+    Raises `ValueError` for input that cannot be used, with the remedy. On a CPU the process keeps freed
+    memory for the next batch from then on, see `keep_memory`.
     """
     options = dict(schedule=schedule, preset=preset, weights=weights, inputs=inputs, train_by=train_by)
     network = dict(model=model, method=method, preset=preset, schedule=schedule, weights=weights)
@@ -119,7 +121,7 @@ def fit_spec(
     minutes: float | None = None,
     resume: bool = False,
     opened: dict | None = None,
-    began: Callable[[Run, dict], None] | None = None,
+    began: Callable[[Trainer, dict], None] | None = None,
     first=None,
     first_in=None,
     on_epoch=None,
@@ -134,6 +136,8 @@ def fit_spec(
         with warnings.catch_warnings(record=True) as heard:
             warnings.simplefilter("always")
             run = build(spec, data, bar and ranks.main, ranks)
+        if run.device.type == "cpu":
+            keep_memory()
         config = built_config(spec, run)
         asked = dict(kept=out is not None, minutes=minutes, restart=restart, resume=resume)
         ranks.check_alike(agreement, run, config, asked)
@@ -150,18 +154,18 @@ def fit_spec(
         fit = fit_in_memory(job) if out is None else fit_in_folder(job, Path(out))
     except RuntimeError as e:
         raise ranks.explained(e) from None
-    run.leave_ranks()
+    run.ranks, run.called = ALONE, None  # it predicts by itself, and trains no more
     return fit
 
 
-def agreement(run: Run, config: dict, asked: dict) -> dict:
+def agreement(run: Trainer, config: dict, asked: dict) -> dict:
     "What processes have to agree on before they train a run together, by name."
     versions = {"the version of pde_nb": __version__, "the version of numpy": np.__version__}
     plan = {} if run.method.first() else first_epoch(run)
     return versions | flat(config) | plan | asked
 
 # %% ../../nbs/08_runs/12_fit.ipynb #cd1f8db4
-def first_stage_of(run: Run, config: dict, given, shared) -> FirstStage | None:
+def first_stage_of(run: Trainer, config: dict, given, shared) -> FirstStage | None:
     "The first stage of a run, if it has one. Raises `ValueError` where one is given and not needed."
     if run.method.first() is not None:
         return FirstStage(config, given, shared)
@@ -171,7 +175,7 @@ def first_stage_of(run: Run, config: dict, given, shared) -> FirstStage | None:
     return None
 
 
-def run_notes(run: Run, data: Data, heard: list) -> list[str]:
+def run_notes(run: Trainer, data: Data, heard: list) -> list[str]:
     "What the report should say: notes of the data and its source, and warnings that were heard; each once."
     said = [str(w.message) for w in heard if issubclass(w.category, UserWarning)]
     few = validation_note(data)
@@ -193,15 +197,16 @@ from pde_nb.training.folder import (
     save_model,
     save_split,
 )
-from ..training.loop import train
-from ..training.ranks import find_ranks
+from ..training.ranks import ALONE, find_ranks
+from ..training.settings import keep_memory
+from ..training.trainer import train
 
 # %% ../../nbs/08_runs/12_fit.ipynb #5c2e322e
 @dataclass(frozen=True, eq=False)
 class Job:
     "A run that is built, and how it is to be trained."
 
-    run: Run
+    run: Trainer
     config: dict
     notes: list[str]
     checkpoint_every: float = 30.0
@@ -219,9 +224,9 @@ class Job:
 def fit_in_memory(job: Job) -> Fit:
     "Train, and write nothing."
     first = train_first(job, None) if job.stage else None
-    clock = timed(job.run, job.minutes, None, job.bar, first and first.seconds)
+    clock = timed(job.run, job.minutes, job.bar, first and first.seconds)
     with following(job, None) as logs:
-        train(job.run, logs.before(job.run, clock), job.bar)
+        train(job.run, [*logs.callbacks(job.run), *clock], job.bar)
         record = logs.finish(conclude_job(job, first))
     return Fit(job.run.model, record, job.run, job.run)
 
@@ -236,8 +241,8 @@ def fit_in_folder(job: Job, folder: Path) -> Fit:
             return fit
         first = train_first(job, folder) if job.stage else None
         take_up(run, keeper, job.minutes)
-        clock = timed(run, job.minutes, keeper, job.bar, first and first.seconds)
-        train(run, logs.before(run, clock), job.bar)
+        clock = timed(run, job.minutes, job.bar, first and first.seconds)
+        train(run, [*logs.callbacks(run), *clock, keeper], job.bar)
         concluded = logs.finish(conclude_job(job, first))
         record = run.ranks.once(write_result, folder, job, concluded)
     return Fit(run.model, record, run, run)
@@ -271,7 +276,7 @@ def finished_fit(folder: Path, job: Job) -> Fit:
     return Fit(run.model, record, None, run)
 
 
-def read_result(folder: Path, run: Run) -> tuple[RunRecord, dict]:
+def read_result(folder: Path, run: Trainer) -> tuple[RunRecord, dict]:
     "Read what a run came to: the weights into its model; its record, and what its method has learned."
     check_files(folder)
     load_finished(run.model, folder, REMEDY)
@@ -342,14 +347,14 @@ def train_first(job: Job, out: Path | None) -> FirstStageRecord:
     return hand_over(one, fit.record, folder, job.run, stage.shared is not None)
 
 # %% ../../nbs/08_runs/12_fit.ipynb #heard001
-def read_given(folder: Path, one: Run) -> tuple:
+def read_given(folder: Path, one: Trainer) -> tuple:
     "Read a finished run that serves as a first stage: its record, and what was heard while it trained."
     load_finished(one.model, folder)
     check_heard(one, folder)
     return RunRecord.read(folder), getattr(one.method, "predicted", None)
 
 
-def check_heard(one: Run, folder: Path):
+def check_heard(one: Trainer, folder: Path):
     "Let the method of a first stage take what a finished run has kept; a run of another method has nothing."
     if not one.method.hands_over:
         return

@@ -24,7 +24,7 @@ from ..inputs.batches import batches
 from .record import RunRecord
 from ..training.checkpoints import random_state, set_random_state
 from ..training.ranks import ALONE
-from ..training.run import Run
+from ..training.trainer import Trainer
 
 # %% ../../nbs/08_runs/10_logs.ipynb #lg000007
 FIGURES = (  # of a row, the first of them in each
@@ -229,31 +229,29 @@ class Following:
     def rows(self, curve: list[dict]) -> list[EpochRow]:
         return curve_rows(curve, self.config, self.folder, self.keys)
 
-    def before(self, run: Run, keep):
-        "A keeper that tells of each epoch, then calls the keeper `keep`: no epoch is kept and not told."
+    def callbacks(self, run: Trainer) -> list[Callable]:
+        "What tells of each epoch of a run; before its checkpoint, so that no epoch is kept and not told."
         if not (self.names or self.functions):
-            return keep
+            return []
         groups = run.val_groups
         self.open(groups.names if isinstance(groups, Overlap) else group_names(groups))
         told = len(run.curve)
         if told:
             self.tell_logs(self.rows(run.curve))
 
-        def keeper(run, force=False):
+        def tell(run, over):
             nonlocal told
             if len(run.curve) > told:
                 told = len(run.curve)
                 self.tell(run)
-            if keep is not None:
-                keep(run, force=force)
 
-        return keeper
+        return [tell]
 
     def tell_logs(self, rows: list[EpochRow]):
         for name, log in self.logs.items():
             self.attempt(name, log.tell, rows)
 
-    def tell(self, run: Run):
+    def tell(self, run: Trainer):
         "Tell of the last epoch; the generators of random numbers stay as they are."
         rows = self.rows(run.curve)
         state = random_state(run.device)

@@ -26,11 +26,11 @@ from ..records.seals import COPY_AGAIN, read_sealed, write_sealed
 from ..sources.data import Data
 from ..sources.splits import SPLITS
 from ..training.folder import add_file, load_finished, read_config, read_record_of, run_file, write_csv
-from ..training.run import Run
+from ..training.trainer import Trainer
 
 # %% ../../nbs/08_runs/11_portable.ipynb #po000007
 def predictor_of(
-    run: Run,  # trained, or with the selected weights
+    run: Trainer,  # trained, or with the selected weights
     config: dict,  # of the run
 ) -> Predictor:
     "What predicts new rows as the run would."
@@ -39,7 +39,7 @@ def predictor_of(
     return Predictor(run.model, preparation, **how_it_predicts(config), device=str(run.device), fitted=fitted)
 
 
-def validation_temperature(run: Run) -> Temperature | None:
+def validation_temperature(run: Trainer) -> Temperature | None:
     "The temperature of the validation rows; None where there are none."
     rows = run.data.rows("val")
     if not len(rows):
@@ -60,7 +60,7 @@ def how_it_predicts(config: dict) -> dict:
 
 # %% ../../nbs/08_runs/11_portable.ipynb #po000009
 def prediction_columns(
-    run: Run,  # with the selected weights
+    run: Trainer,  # with the selected weights
     rows: np.ndarray,  # of the data set
     temperature: float = 1.0,
 ) -> dict[str, np.ndarray]:
@@ -100,7 +100,7 @@ def group_of_rows(data: Data, rows) -> np.ndarray:
     return np.array(group_names(data.eval_groups), object)[data.eval_groups.ids[rows]]
 
 # %% ../../nbs/08_runs/11_portable.ipynb #po000010
-def save_predictions(path, run: Run):
+def save_predictions(path, run: Trainer):
     "Write what a run predicts for its validation and test rows, as CSV without formulas."
     splits = [run.data.rows(split) for split in ("val", "test")]
     tables = [prediction_columns(run, rows) for rows in splits if len(rows)]
@@ -113,7 +113,7 @@ TEMPERATURE = "the temperature of a model"
 PORTABLE = (*FILES, "network.json", "temperature.json", "predictions.csv")  # what this adds to a run folder
 
 
-def portable_files(run: Run, config: dict) -> dict[str, Callable]:
+def portable_files(run: Trainer, config: dict) -> dict[str, Callable]:
     "What the model needs elsewhere, and what it predicts: the function that writes each file to its path."
     preparation = Preparation.learn(run.data, run.source, config["inputs"].get("centre"))
 
@@ -131,13 +131,13 @@ def portable_files(run: Run, config: dict) -> dict[str, Callable]:
     return {**files, "predictions.csv": lambda path: save_predictions(path, run)}
 
 
-def save_portable(folder, run: Run, config: dict):
+def save_portable(folder, run: Trainer, config: dict):
     "Write what the model needs elsewhere, and what it predicts, into a run folder."
     for name, write in portable_files(run, config).items():
         write(Path(folder) / name)
 
 
-def complete_folder(folder, run: Run):
+def complete_folder(folder, run: Trainer):
     "Add to a run from before these files were kept what it lacks; `run` has its selected weights."
     for name, write in portable_files(run, read_config(folder)).items():
         add_file(folder, name, write)

@@ -36,8 +36,8 @@ from pde_nb.training.folder import (
     run_file,
     write_record_of,
 )
-from ..training.run import Run
 from ..training.selection import rule_text
+from ..training.trainer import Trainer
 
 # %% ../../nbs/08_runs/09_record.ipynb #226f1420
 @dataclass(frozen=True)
@@ -232,14 +232,14 @@ def split_heading(record: RunRecord, split: str) -> str:
     return f"{split}: the worst of {rung_text(record, split)}"
 
 # %% ../../nbs/08_runs/09_record.ipynb #3f1122b8
-def count_split(run: Run, split: str) -> GroupCounts:
+def count_split(run: Trainer, split: str) -> GroupCounts:
     "Right predictions of the run's model per evaluation group of a split."
     rows = run.data.rows(split)
     return count_correct(run.classes(rows), run.data.y[rows], run.data.evaluation(split))
 
 
 def conclude(
-    run: Run,  # trained
+    run: Trainer,  # trained
     config: dict,
     notes: list[str],
     first: FirstStageRecord | None = None,
@@ -270,13 +270,13 @@ def conclude(
     )
 
 
-def kept_of(run: Run) -> KeptGuess | None:
+def kept_of(run: Trainer) -> KeptGuess | None:
     "What is known of groups that were not all labelled by hand."
     data = run.data
     return data.guess and KeptGuess(data.guess, data.train_groups, data.split)
 
 # %% ../../nbs/08_runs/09_record.ipynb #f7565b4d
-def entered_of(run: Run) -> Entered | None:
+def entered_of(run: Trainer) -> Entered | None:
     "What entered when in a run; None where its method has no ledger."
     table = run.method.ledger(len(run.curve))
     if table is None:

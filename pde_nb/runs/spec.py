@@ -7,7 +7,7 @@ __all__ = ['RunSpec', 'decide', 'build', 'built_config']
 
 # %% ../../nbs/08_runs/10_spec.ipynb #6f908764
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
@@ -18,7 +18,7 @@ from ..inputs.inputs import make_source
 from ..methods.base import Method, describe
 from ..networks.models import SMALL, input_settings
 from ..networks.weights import SUFFIXES
-from ..training.settings import Settings, plain_settings
+from ..training.settings import Settings
 
 # %% ../../nbs/08_runs/10_spec.ipynb #498890d7
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class RunSpec:
             own_model=not isinstance(self.model, str),
             weights=weights_title(self.model, self.weights),
             method=describe(self.method),
-            settings=plain_settings(self.settings),
+            settings=asdict(self.settings),
             seed=self.seed,
             device=self.device,
         )
@@ -310,10 +310,10 @@ from ..inputs.batches import Source
 from ..networks.models import check_output, fetch_weights, make_model
 from ..training.folder import fingerprint
 from ..training.ranks import ALONE, Ranks
-from ..training.run import Run
+from ..training.trainer import Trainer
 
 # %% ../../nbs/08_runs/10_spec.ipynb #bf324e8e
-def build(spec: RunSpec, data: Data, bar: bool = True, ranks: Ranks = ALONE) -> Run:
+def build(spec: RunSpec, data: Data, bar: bool = True, ranks: Ranks = ALONE) -> Trainer:
     """A run that is ready to start.
 
     Raises `ValueError` for other data than that of the spec, and for a model that does not fit it.
@@ -333,10 +333,10 @@ def build(spec: RunSpec, data: Data, bar: bool = True, ranks: Ranks = ALONE) -> 
 
     source = ranks.in_turn(prepared)
     net = network(spec.model, data, source, spec.weights, spec.seed)
-    return Run(net, data, source, spec.method, spec.settings, spec.seed, ranks)
+    return Trainer(net, data, source, spec.method, spec.settings, spec.seed, ranks)
 
 
-def built_config(spec: RunSpec, run: Run) -> dict:
+def built_config(spec: RunSpec, run: Trainer) -> dict:
     "The config of a run before its first step: with digests of its inputs and of its start weights."
     found = dict(inputs_digest=run.source.digest, start=fingerprint(run.model), torch=torch.__version__)
     return spec.config() | found

@@ -85,9 +85,9 @@ class Keeper:
         self.heeded = False  # whether it has ended the run
         self.handlers = {}  # of the signals, as they were before
 
-    def __call__(self, run, force: bool = False):
-        "Write a checkpoint if it is time, or if the run was asked to stop."
-        if not (force or self.asked or time.monotonic() - self.written_at >= self.every):
+    def __call__(self, run, over: bool = False):
+        "Write a checkpoint if it is time, if training is over, or if the run was asked to stop."
+        if not (over or self.asked or time.monotonic() - self.written_at >= self.every):
             return
         self.write(run)
         if self.asked:
@@ -260,13 +260,14 @@ def reopen(folder):
 # what a config means that was written before there were the words
 LATER = {"settings.select": "worst_group", "method.penalty": "l1"}
 # a setting of earlier versions, and what it was where it changed nothing
-LATER |= {"settings.graph": False}
+LATER |= {"settings.graph": False, "settings.compile": False}
+SAME_RESULT = "settings.evaluate", "settings.eval_batch"  # an epoch is chosen alike whatever these are
 
 
 def config_differences(old: dict, new: dict) -> list[str]:
-    "A line for each setting in which two configs differ, but for how the data was opened."
+    "A line for each setting in which two configs differ, of those that a result depends on."
     old, new = flat(old), flat(json.loads(json.dumps(new)))
-    names = [name for name in {**old, **new} if not name.startswith("opened")]
+    names = [name for name in {**old, **new} if not name.startswith("opened") and name not in SAME_RESULT]
     there, here = ({name: of.get(name, LATER.get(name)) for name in names} for of in (old, new))
     return [
         f"{name} is {there[name]!r} there and {here[name]!r} here"

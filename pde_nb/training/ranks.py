@@ -108,20 +108,25 @@ class Ranks:
         self.gather(None)
         return value if first else work(*args)
 
-    def agreed(self, keep, run):
-        "A keeper of a run whose decisions all ranks share; `keep` is that of rank 0."
+    def agreed(self, callbacks, run):
+        "The callbacks of a run as one function, whose decisions all ranks share; rank 0 calls them."
+
+        def call(over: bool):
+            for callback in callbacks:
+                callback(run, over)
+
         if self.n == 1:
-            return keep
+            return call
         run.stopped = self.tell_all(run.stopped)
         pacing = getattr(run.method, "pacing", None)
 
         def decided():
             return run.stopped, getattr(pacing, "fits", None)
 
-        def keeper(run, force=False):
+        def call_on_main(over: bool):
             before, error = decided(), None
             if self.main:
-                _, error = attempted(keep, run, force)
+                _, error = attempted(call, over)
             asked = getattr(self.listener, "asked", None) or 0
             news = torch.tensor([asked, error is not None or decided() != before])
             dist.all_reduce(news, dist.ReduceOp.MAX, group=self.words)
@@ -132,7 +137,7 @@ class Ranks:
                 if hasattr(pacing, "fits"):
                     pacing.fits = fits
 
-        return keeper
+        return call_on_main
 
     def networks(self, networks: list[nn.Module]) -> list[nn.Module]:
         "Networks as a step calls them, with gradients that all share. Raises `ValueError` as `share_norms`."
@@ -274,10 +279,13 @@ def share_norms(networks: list[nn.Module]):
 
 
 def sharing_notes(ranks: Ranks, networks: list[nn.Module]) -> list[str]:
-    "What a run should say of the processes that train it."
+    "What a run should say of the networks that are trained, and of the processes that train them."
+    notes, n = [], len(networks)
+    if n > 1:
+        notes = [f"{n} networks are trained side by side: a pass over the data is one for each of them"]
     if ranks.n == 1:
-        return []
-    notes = [f"trained by {ranks.n} processes together, which share every batch"]
+        return notes
+    notes += [f"trained by {ranks.n} processes together, which share every batch"]
     drawing = (nn.modules.dropout._DropoutNd, nn.RReLU)  # layers that draw while training
     if any(isinstance(m, drawing) and getattr(m, "p", 1) for net in networks for m in net.modules()):
         notes.append(

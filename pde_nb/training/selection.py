@@ -4,11 +4,11 @@
 
 # %% auto #0
 __all__ = ['RULES', 'ENOUGH', 'LIKE_THE_MEAN', 'in_group', 'count_rows', 'Evaluation', 'evaluate', 'soft_right',
-           'soft_worst_group', 'chosen_rule', 'rule_text', 'rule_notes']
+           'soft_worst_group', 'evaluate_softly', 'chosen_rule', 'rule_text', 'rule_notes', 'curve_entry']
 
 # %% ../../nbs/08_training/01_selection.ipynb #909bd650
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Int
@@ -179,6 +179,16 @@ def soft_worst_group(
     return float(((total + LIKE_THE_MEAN * middle) / (n + LIKE_THE_MEAN)).min())
 
 
+def evaluate_softly(
+    p: Float[np.ndarray, "n classes"],  # probabilities
+    y: Int[np.ndarray, " n"],
+    groups: Groups | Overlap,
+) -> Evaluation:
+    "Evaluate all examples, with the value of the soft worst group."
+    found = evaluate(p.argmax(1).__getitem__, y, groups)
+    return replace(found, value=soft_worst_group(p[np.arange(len(y)), y], groups))
+
+
 def chosen_rule(
     select: str,  # one of `RULES`, or 'auto'
     groups: Groups | Overlap,  # of validation
@@ -208,3 +218,25 @@ def rule_notes(select: str, rule: str, groups: Groups | Overlap) -> list[str]:
     if select == "auto":
         note += f": the smallest group there has {least:,} rows, fewer than {ENOUGH}"
     return [f"{note}; select='worst_group' chooses by the worst group itself"]
+
+
+def curve_entry(run, found: Evaluation, better: bool) -> dict:  # of a `Trainer`
+    "What the curve says of the epoch that ends."
+    shown = run.seen - (run.curve[-1]["seen"] if run.curve else 0)
+    correct, total = found.worst_group_at_most
+    entry = dict(
+        epoch=run.epoch,
+        stage=run.method.stage(run.epoch),
+        active=len(run.method.active(run.epoch)),
+        seen=run.seen,
+        passes=run.seen / len(run.train_rows),
+        lr=run.optimiser.param_groups[0]["lr"],
+        loss=float(run.loss_sum) / shown if shown else None,
+        val_worst_group=correct / total if found.complete else None,
+        val_worst_group_at_most=correct / total,
+        best=better,
+        evaluated=found.n_evaluated,
+        correct=found.correct.tolist(),
+        counted=found.seen.tolist(),
+    )
+    return entry if found.value is None else entry | dict(rule=run.rule, value=found.value)
