@@ -36,8 +36,10 @@ ROOMS = {
     "07_methods": ("Methods", "PDE and the methods that it is compared with, a notebook each."),
     "07_prediction": ("Prediction", "New rows: read, encoded, predicted, written to a file."),
     "08_training": ("Training", "A run and the loop: its state, validation, selection, checkpoints."),
-    "08_presets": ("Presets", "The settings of the paper for its data sets, each with its source."),
-    "08_runs": ("Runs", "From a specification to a finished folder: logs, records, the one call."),
+    "08_runs": (
+        "Runs",
+        "The settings of the paper, from a specification to a finished folder, the one call.",
+    ),
     "08_deployment": ("In use", "Estimator, other data, export, model card."),
     "09_analysis": ("Analysis", "Diagnosis before training; mistakes, attention and predictions after it."),
     "09_comparison": ("Comparison", "Methods side by side: paired seeds, several settings, a search."),

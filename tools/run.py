@@ -51,9 +51,6 @@ def check_python():
         )
 
 
-# ---- what is installed, and whether it is what is wanted ---------------------------------
-
-
 def venv_program(venv, name):
     """The path of a program in the environment `venv`."""
     return venv / "Scripts" / f"{name}.exe" if os.name == "nt" else venv / "bin" / name
@@ -108,9 +105,6 @@ def is_ready(venv, stamp, wanted):
     complete = set(wanted["extras"]) <= set(stamp.get("extras", ()))
     present = all(venv_program(venv, name).exists() for name in ("python", "pde"))
     return same and complete and present
-
-
-# ---- making the environment ---------------------------------------------------------------
 
 
 def runs(venv, *args):
@@ -227,9 +221,6 @@ def ready_environment(venv, extras):
         raise
     write_stamp(venv, **wanted)
     print(f"Set up in {time.monotonic() - start:.0f} s", flush=True)
-
-
-# ---- running --------------------------------------------------------------------------------
 
 
 def replace_process(command):

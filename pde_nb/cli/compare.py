@@ -127,7 +127,7 @@ def tuned_settings(texts: list[str], fixed: dict) -> dict[str, str]:
 def tried_settings(kind: str, fixed: dict, tune, tries: int | None) -> tuple[dict, ...]:
     "What is tried for each method. Raises `ValueError` for an unknown setting, and for one given twice."
     from pde_nb.comparison.comparison import combinations, learning_rates
-    from pde_nb.presets.presets import DEFAULTS
+    from pde_nb.runs.presets import DEFAULTS
 
     if tune is None:
         return ({},) if "lr" in fixed else learning_rates(DEFAULTS[kind].lr, 2 if tries is None else tries)

@@ -39,10 +39,10 @@ from ..core.launch import check_one_process
 from ..core.statistics import Summary
 from ..methods.base import CannotRun, Method
 from ..methods.registry import find_method, method_names
-from ..presets.presets import DEFAULTS
 from ..runs.fit import fit_spec
 from ..runs.grouped import keep_groups, with_groups
 from ..runs.logs import asked_logs
+from ..runs.presets import DEFAULTS
 from ..runs.record import RunRecord
 from ..runs.spec import RunSpec, decide
 from ..sources.data import Data, check_data

@@ -262,8 +262,8 @@ def synthetic_record(label, preset, what, seeds, rows, start) -> dict:
 # %% ../../nbs/11_reproduction/10_reproduction_runs.ipynb #ca816aef
 from ..algorithm.expansion import small_group_cap
 from ..algorithm.groups import balanced_counts
-from ..presets.presets import PRESETS
 from ..published.published import PUBLISHED
+from ..runs.presets import PRESETS
 from ..sources.data import Data
 
 # %% ../../nbs/11_reproduction/10_reproduction_runs.ipynb #93c46adb

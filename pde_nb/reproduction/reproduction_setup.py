@@ -13,9 +13,8 @@ from ..algorithm.groups import Groups, balanced_counts
 from ..core.arguments import lookup, number, whole_number
 from ..core.paper import PAPER
 from ..networks.models import default_model
-from ..presets.preset import Preset
-from ..presets.presets import PRESETS
 from ..published.published import PUBLISHED
+from ..runs.presets import PRESETS, Preset
 from ..sources.data import Data
 
 # %% ../../nbs/11_reproduction/09_reproduction_setup.ipynb #2385826a
@@ -141,8 +140,8 @@ def schedule_by_hand(schedule: Schedule, setup: Setup, changes: dict) -> Schedul
 # %% ../../nbs/11_reproduction/09_reproduction_setup.ipynb #258fc741
 from ..methods.base import Method
 from ..methods.registry import find_method
-from ..presets.presets import DEFAULTS
 from .reproduction import PDE_ROW, Row
+from ..runs.presets import DEFAULTS
 from ..training.settings import Settings
 
 # %% ../../nbs/11_reproduction/09_reproduction_setup.ipynb #1ded304c

@@ -97,8 +97,7 @@ from ..algorithm.groups import make_groups
 from ..core.arguments import lookup, whole_number
 from ..methods.registry import find_method, method_names
 from ..networks.models import default_model, model_names
-from ..presets.preset import Preset
-from ..presets.presets import DEFAULTS, PRESETS, VARIANTS, preset_for
+from .presets import DEFAULTS, PRESETS, VARIANTS, Preset, preset_for
 from ..sources.blanks import blank_cells
 from ..sources.data import Data
 
