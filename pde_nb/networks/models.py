@@ -19,7 +19,7 @@ from ..core.arguments import did_you_mean
 from .heads import BODY, random_stream
 from .small import linear, mlp, small_cnn
 from .text import TEXT_MODELS, fetch_config, text_folder, text_model, token_limit
-from .vision import picture_size, pretrained_vision_file, torchvision_names, vision_model
+from .vision import picture_size, pretrained_vision_weights, torchvision_names, vision_model
 from .weights import SUFFIXES, find_file, load_file, load_weights, read_weights
 
 # %% ../../nbs/06_networks/06_models.ipynb #4a33d955
@@ -219,7 +219,7 @@ def fetch_weights(
     elif weights not in (None, "none") and family == "texts":
         fetch_config(name)
     elif weights not in (None, "none") and family == "pictures":
-        pretrained_vision_file(name, str(weights))
+        pretrained_vision_weights(name, str(weights))
 
 # %% ../../nbs/06_networks/06_models.ipynb #2dd60ce4
 def check_output(
