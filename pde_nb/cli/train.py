@@ -52,7 +52,7 @@ def train(
     out
         folder of the run; default runs/DATA-METHOD-MODEL-seedS
     minutes
-        that training may take, > 0; it plans for them
+        that training may take, > 0; then it ends with the best model so far
     checkpoint_every
         seconds from one checkpoint to the next, ≥ 0
     restart

@@ -186,6 +186,7 @@ def run_notes(run: Trainer, data: Data, heard: list) -> list[str]:
 from .first_stage import first_epoch, hand_over, load_learned, save_learned
 from .record import FirstStageRecord, conclude, save_record
 from pde_nb.training.folder import (
+    ENDED_EARLY,
     REMEDY,
     Keeper,
     check_files,
@@ -197,6 +198,7 @@ from pde_nb.training.folder import (
     save_model,
     save_split,
 )
+from ..training.progress import Clock
 from ..training.ranks import ALONE, find_ranks
 from ..training.settings import keep_memory
 from ..training.trainer import train
@@ -221,12 +223,16 @@ class Job:
     on_epoch: object = None  # what is told of each epoch, see `asked_logs`
 
 
+def clock(job: Job, first: FirstStageRecord | None) -> list[Clock]:
+    "What ends a run in time, where it has a time; that of its first stage counts."
+    return [Clock(job.minutes, first.seconds if first else 0.0)] if job.minutes else []
+
+
 def fit_in_memory(job: Job) -> Fit:
     "Train, and write nothing."
     first = train_first(job, None) if job.stage else None
-    clock = timed(job.run, job.minutes, job.bar, first and first.seconds)
     with following(job, None) as logs:
-        train(job.run, [*logs.callbacks(job.run), *clock], job.bar)
+        train(job.run, [*logs.callbacks(job.run), *clock(job, first)], job.bar)
         record = logs.finish(conclude_job(job, first))
     return Fit(job.run.model, record, job.run, job.run)
 
@@ -240,9 +246,10 @@ def fit_in_folder(job: Job, folder: Path) -> Fit:
             logs.settle(fit.record)
             return fit
         first = train_first(job, folder) if job.stage else None
-        take_up(run, keeper, job.minutes)
-        clock = timed(run, job.minutes, job.bar, first and first.seconds)
-        train(run, [*logs.callbacks(run), *clock, keeper], job.bar)
+        keeper.load(run)
+        if run.stopped in ENDED_EARLY:
+            run.stopped = None
+        train(run, [*logs.callbacks(run), *clock(job, first), keeper], job.bar)
         concluded = logs.finish(conclude_job(job, first))
         record = run.ranks.once(write_result, folder, job, concluded)
     return Fit(run.model, record, run, run)
@@ -250,7 +257,6 @@ def fit_in_folder(job: Job, folder: Path) -> Fit:
 # %% ../../nbs/08_runs/12_fit.ipynb #fitend02
 from dataclasses import replace
 
-from .budget import first_share, take_up, timed
 from .logs import Following, asked_logs
 from ..training.folder import can_go_on, reopen
 
@@ -341,7 +347,10 @@ def train_first(job: Job, out: Path | None) -> FirstStageRecord:
     opened = config.pop("opened")
     restart = job.restart and stage.shared is None
     keep = dict(checkpoint_every=job.checkpoint_every, restart=restart, bar=job.bar, opened=opened)
-    minutes = job.minutes and job.minutes * first_share(one, job.run)
+    share = 0.5  # of the time, where it is open how many epochs there are
+    if one.n_epochs and job.run.n_epochs:
+        share = one.n_epochs / (one.n_epochs + job.run.n_epochs)
+    minutes = job.minutes and job.minutes * share
     first = Job(one, config, job.notes, **keep, given=job.given, minutes=minutes, keeps=False)
     fit = fit_in_memory(first) if folder is None else fit_in_folder(first, folder)
     return hand_over(one, fit.record, folder, job.run, stage.shared is not None)

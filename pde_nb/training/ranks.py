@@ -118,24 +118,18 @@ class Ranks:
         if self.n == 1:
             return call
         run.stopped = self.tell_all(run.stopped)
-        pacing = getattr(run.method, "pacing", None)
-
-        def decided():
-            return run.stopped, getattr(pacing, "fits", None)
 
         def call_on_main(over: bool):
-            before, error = decided(), None
+            before, error = run.stopped, None
             if self.main:
                 _, error = attempted(call, over)
             asked = getattr(self.listener, "asked", None) or 0
-            news = torch.tensor([asked, error is not None or decided() != before])
+            news = torch.tensor([asked, error is not None or run.stopped != before])
             dist.all_reduce(news, dist.ReduceOp.MAX, group=self.words)
             if news[0]:
                 self.listener.asked = int(news[0])
             if news[1]:
-                run.stopped, fits = self.shared(decided(), error)
-                if hasattr(pacing, "fits"):
-                    pacing.fits = fits
+                run.stopped = self.shared(run.stopped, error)
 
         return call_on_main
 
