@@ -66,7 +66,6 @@ class Method:
     # what is kept
     learned = ()  # names of what training changes in it: the state for an exact resume
     hands_over = False  # whether that is kept beside the result of a first stage, for the second
-    takes_embeddings = False  # whether `after_first` asks for what enters the head
 
     # how it is compared
     in_comparisons = True  # whether a comparison of all methods includes it

@@ -206,7 +206,6 @@ class DFR(Method):
     name = "dfr"
     label = "DFR-Val"
     fits_validation = True
-    takes_embeddings = True
     on = "val"  # the split that the last layer is fitted to
     used = ()  # training examples that it is fitted to
 

@@ -68,7 +68,7 @@ def given_run(stage: FirstStage) -> dict:
 import time
 
 from ..methods.base import First
-from ..networks.heads import embeddings, head_name
+from ..networks.heads import embeddings
 from .record import FirstStageRecord, RunRecord
 from ..training.checkpoints import load_state, save_state
 from ..training.folder import add_file, fingerprint
@@ -101,104 +101,6 @@ def embedded(run: Trainer, split: str) -> np.ndarray:
     "What enters the head of the run's model for every example of a split: (n, d)."
     enters = embeddings(run.model)
     return network_outputs(run, run.data.rows(split), lambda x: enters(x).float().cpu())
-
-
-def scores_and_embedded(run: Trainer) -> tuple[np.ndarray, np.ndarray]:
-    "Both of all training examples, in one pass."
-    said = []
-    hook = run.model.register_forward_hook(lambda model, inputs, scores: said.append(scores.float()))
-    enters = embeddings(run.model)
-
-    def both(x):
-        found = enters(x).float()
-        return torch.cat([said.pop(), found], 1).cpu()
-
-    try:
-        found = network_outputs(run, run.train_rows, both)
-    finally:
-        hook.remove()
-    n = run.data.n_classes
-    return np.ascontiguousarray(found[:, :n]), np.ascontiguousarray(found[:, n:])
-
-# %% ../../nbs/08_runs/11_first_stage.ipynb #once0002
-MOST_KEPT = 1 << 28  # numbers of a split up to which what enters the head is kept
-
-
-class Said:
-    "What the model of a first stage says, asked once for each part. Raises `ValueError` for a damaged file."
-
-    def __init__(
-        self,
-        run: Trainer,
-        folder: Path | None = None,  # of it
-        shared: bool = False,  # whether other runs will ask as well
-    ):
-        self.run = run
-        self.folder = folder
-        self.shared = shared and folder is not None
-        self.weights = fingerprint(run.model)
-        self.train = None  # what enters the head for training examples, where it came with their scores
-
-    def scores(self, both: bool = False) -> np.ndarray:
-        "Of all training examples, (train, classes); `both`: what enters the head will be asked for, too."
-        there = self.kept("scores", "scores")
-        if there is None:
-            if both:
-                there, self.train = scores_and_embedded(self.run)
-            else:
-                there = scores_of(self.run)
-            if self.folder is not None:
-                self.keep("scores", "scores", there)
-        return there
-
-    def embedded(self, split: str) -> np.ndarray:
-        "What enters the head for every example of a split, (n, d)."
-        name = f"embedded-{split}"
-        keeps = self.shared and not enters_at_once(self.run.model)
-        there = self.kept(name, "embedded") if keeps else None
-        if there is not None:
-            return there
-        if split == "train" and self.train is not None:
-            found, self.train = self.train, None
-        else:
-            found = embedded(self.run, split)
-        if keeps and found.size <= MOST_KEPT:
-            self.keep(name, "embedded", found)
-        return found
-
-# %% ../../nbs/08_runs/11_first_stage.ipynb #once0003
-from fastcore.basics import patch
-
-
-@patch
-def kept(self: Said, name: str, kind: str) -> np.ndarray | None:
-    "What the folder keeps under a name, of the same weights; None: nothing."
-    if self.folder is None:
-        return None
-    state = self.run.ranks.once(read_kept, self.folder, name, kind)
-    return state[kind] if state and state["weights"] == self.weights else None
-
-
-def read_kept(folder: Path, name: str, kind: str) -> dict | None:
-    "What a folder keeps under a name, with the fingerprint of the weights that gave it; None: nothing."
-    path = Path(folder) / f"{name}.safetensors"
-    return load_state(path, kind) if path.exists() else None
-
-
-@patch
-def keep(self: Said, name: str, kind: str, found: np.ndarray):
-    "Write what the model says beside its weights."
-    self.run.ranks.once(write_kept, self.folder, name, kind, {"weights": self.weights, kind: found})
-
-
-def write_kept(folder: Path, name: str, kind: str, state: dict):
-    "Write what a model says into a folder."
-    add_file(folder, f"{name}.safetensors", lambda place: save_state(place, state, kind))
-
-
-def enters_at_once(model: torch.nn.Module) -> bool:
-    "Whether the inputs enter the head as they are."
-    return all(name.startswith(f"{head_name(model)}.") for name, _ in model.named_parameters())
 
 # %% ../../nbs/08_runs/11_first_stage.ipynb #learn001
 def save_learned(folder: Path, run: Trainer):
@@ -237,20 +139,18 @@ def first_epoch(run: Trainer) -> dict:
 def hand_over(
     one: Trainer,  # the first stage, with its selected weights
     record: RunRecord,  # of it
-    folder: Path | None,  # of it
     run: Trainer,  # the second stage
     shared: bool = False,  # whether other runs have the same first stage
 ) -> FirstStageRecord:
     "Let the method of a run take what its first stage came to; for the record, what that was and has cost."
     start = time.monotonic()
-    said = Said(one, folder, shared)
 
     def split(name):
-        return said.embedded(name), run.data.y[run.data.rows(name)], run.data.groups(name)
+        return embedded(one, name), run.data.y[run.data.rows(name)], run.data.groups(name)
 
     labels = run.data.y[run.train_rows]
     heard = predicted_while_training(one)
-    first = First(one.model.eval(), labels, said.scores(run.method.takes_embeddings), split, heard)
+    first = First(one.model.eval(), labels, scores_of(one), split, heard)
     run.notes += run.method.after_first(first, run.model)
     run.ranks.check_alike(first_epoch, run)
     run.seconds = time.monotonic() - start

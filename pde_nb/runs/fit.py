@@ -342,7 +342,7 @@ def train_first(job: Job, out: Path | None) -> FirstStageRecord:
         one.ranks.take_main(one.model.eval())
         if one.method.hands_over:
             one.method.predicted = heard
-        return hand_over(one, record, folder, job.run)
+        return hand_over(one, record, job.run)
     folder = stage.folder(one.method.name, config, out)
     opened = config.pop("opened")
     restart = job.restart and stage.shared is None
@@ -353,7 +353,7 @@ def train_first(job: Job, out: Path | None) -> FirstStageRecord:
     minutes = job.minutes and job.minutes * share
     first = Job(one, config, job.notes, **keep, given=job.given, minutes=minutes, keeps=False)
     fit = fit_in_memory(first) if folder is None else fit_in_folder(first, folder)
-    return hand_over(one, fit.record, folder, job.run, stage.shared is not None)
+    return hand_over(one, fit.record, job.run, stage.shared is not None)
 
 # %% ../../nbs/08_runs/12_fit.ipynb #heard001
 def read_given(folder: Path, one: Trainer) -> tuple:

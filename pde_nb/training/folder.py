@@ -189,8 +189,8 @@ def go_on(run, checkpoint, state: dict):
 # %% ../../nbs/08_training/03_folder.ipynb #f2bc8684
 GROUPS_FILE = "groups.safetensors"
 PARTS = (  # what a run leaves beside its record; the record has the digest of each
-    *("config.json", "model.safetensors", "learned.safetensors", "scores.safetensors"),
-    *("embedded-train.safetensors", "embedded-val.safetensors"),
+    *("config.json", "model.safetensors", "learned.safetensors"),
+    *("scores.safetensors", "embedded-train.safetensors", "embedded-val.safetensors"),  # of earlier versions
     *("ledger.csv", "split.csv", GROUPS_FILE),
     *("preparation.json", "tokenizer.json", "network.json", "temperature.json", "predictions.csv"),
 )
