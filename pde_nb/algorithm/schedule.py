@@ -10,36 +10,27 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import asdict, dataclass, replace
+from typing import Annotated
 
 import numpy as np
 from jaxtyping import Int
 
 from .expansion import Plan, Schedule, expansion_plan, small_group_cap
 from .groups import Groups, balanced_counts
-from ..core.arguments import number, whole_number
+from ..core.arguments import Checked, Count, NonNegative, Range, Share, whole_number
 
 # %% ../../nbs/02_algorithm/04_schedule.ipynb #sche0008
 @dataclass(frozen=True)
-class Pace:
+class Pace(Checked):
     "The constants of a schedule that sets itself. Raises `ValueError` for a value outside its range."
 
-    rounds: int = 12  # without a better model that end a stage, ≥ 1
-    waits: float = 0.25  # and this share of the rounds that it took to its best, ≥ 0
-    growth: float = 2.0  # an expansion makes the active set so many times as large, > 1
-    slower: float = 0.3  # factor of the rate after warm-up and at a step back, in (0, 1]
-    tries: int = 2  # stages in a row without a gain that end the training, ≥ 1
-    later_rounds: int | None = None  # as `rounds`, for stages after the warm-up; None: the same number
-
-    def __post_init__(self):
-        whole_number("rounds", self.rounds, 1)
-        number("waits", self.waits, 0)
-        number("growth", self.growth, 1, above=True)
-        number("slower", self.slower, 0, above=True)
-        whole_number("tries", self.tries, 1)
-        if self.later_rounds is not None:
-            whole_number("later_rounds", self.later_rounds, 1)
-        if self.slower > 1:
-            raise ValueError(f"slower={self.slower!r}; give a number above 0 and at most 1.")
+    rounds: Count = 12  # without a better model that end a stage, ≥ 1
+    waits: NonNegative = 0.25  # and this share of the rounds that it took to its best, ≥ 0
+    # an expansion makes the active set so many times as large, > 1
+    growth: Annotated[float, Range(1, above=True)] = 2.0
+    slower: Share = 0.3  # factor of the rate after warm-up and at a step back, in (0, 1]
+    tries: Count = 2  # stages in a row without a gain that end the training, ≥ 1
+    later_rounds: Count | None = None  # as `rounds`, for stages after the warm-up; None: the same number
 
 
 @dataclass(frozen=True)

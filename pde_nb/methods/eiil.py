@@ -15,9 +15,9 @@ from torch import Tensor
 
 # %% ../../nbs/07_methods/09_eiil.ipynb #ei000003
 from ..algorithm.groups import Groups, make_groups
-from ..core.arguments import number, whole_number
+from ..core.arguments import Count, CountOrZero, NonNegative, Positive
 from ..grouping.environments import infer_environments, scale_derivative
-from .base import Batch, CannotRun, check_words, class_ids, plain_first, shares_text
+from .base import Batch, CannotRun, class_ids, plain_first, shares_text
 from .group_dro import GroupDRO
 
 # %% ../../nbs/07_methods/09_eiil.ipynb #7f971581
@@ -26,12 +26,12 @@ class EIIL(GroupDRO):
     """GroupDRO over inferred environments.
     Raises `ValueError` for a setting outside its range, and where only one environment is found."""
 
-    first_epochs: int = 1  # of the reference model, ≥ 1
-    first_lr: float | None = None  # its learning rate, > 0; None: as in the second stage
-    first_weight_decay: float | None = None  # ≥ 0; None: as in the second stage
-    first_batch_size: int | None = None  # ≥ 1; None: as in the second stage
-    env_steps: int = 10_000  # of Adam, ≥ 0; 0: the closed form
-    env_lr: float = 1e-2  # of Adam, > 0
+    first_epochs: Count = 1  # of the reference model, ≥ 1
+    first_lr: Positive | None = None  # its learning rate, > 0; None: as in the second stage
+    first_weight_decay: NonNegative | None = None  # ≥ 0; None: as in the second stage
+    first_batch_size: Count | None = None  # ≥ 1; None: as in the second stage
+    env_steps: CountOrZero = 10_000  # of Adam, ≥ 0; 0: the closed form
+    env_lr: Positive = 1e-2  # of Adam, > 0
     conditional: bool = True  # groups are label × environment, or the environments alone
 
     name = "eiil"
@@ -40,18 +40,6 @@ class EIIL(GroupDRO):
     passes_needed = 2
     learned = ("q", "environment")
     environment = None  # of each training example, once it is known
-
-    def check(self, groups):
-        super().check(groups)
-        check_words(self, dict(conditional=(True, False)))
-        whole_number("first_epochs", self.first_epochs, 1)
-        whole_number("env_steps", self.env_steps, 0)
-        number("env_lr", self.env_lr, 0, above=True)
-        if self.first_batch_size is not None:
-            whole_number("first_batch_size", self.first_batch_size, 1)
-        for name in ("first_lr", "first_weight_decay"):
-            if getattr(self, name) is not None:
-                number(name, getattr(self, name), 0, above=name == "first_lr")
 
     def setup(self):
         self.of_data = self.groups  # unknown to training, but told in a note

@@ -7,12 +7,13 @@ __all__ = ['GroupDRO']
 
 # %% ../../nbs/07_methods/04_group_dro.ipynb #9ef8f637
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from ..core.arguments import number
+from ..core.arguments import NonNegative, Positive
 from .base import Method, balanced_draw, coarse, epoch_rng
 
 # %% ../../nbs/07_methods/04_group_dro.ipynb #7b163b21
@@ -31,19 +32,17 @@ def batch_group_losses(
 class GroupDRO(Method):
     "Group distributionally robust optimisation. Raises `ValueError` for a setting outside its range."
 
-    by: str = "group"  # batches draw every 'group' or 'class' equally often, or 'none': every example
-    eta: float = 0.01  # step size of the weights, > 0
-    adjustment: float = 0.0  # C ≥ 0, of the size of a group: small ones weigh more
-    absent: str = "adjust"  # a group that a batch lacks gets the 'adjust'ment alone, or may 'keep' its weight
+    # batches draw every 'group' or 'class' equally often, or 'none': every example
+    by: Literal["group", "class", "none"] = "group"
+    eta: Positive = 0.01  # step size of the weights, > 0
+    adjustment: NonNegative = 0.0  # C ≥ 0, of the size of a group: small ones weigh more
+    # a group that a batch lacks gets the 'adjust'ment alone, or may 'keep' its weight
+    absent: Literal["adjust", "keep"] = "adjust"
 
     name = "group_dro"
     label = "GroupDRO"
     needs_groups = ("train",)
     learned = ("q",)
-
-    def check(self, groups):
-        super().check(groups)
-        check_group_dro(self)
 
     def setup(self):
         if self.by != "none":
@@ -68,13 +67,3 @@ class GroupDRO(Method):
         extra = self.extra if self.absent == "adjust" else self.extra * (count > 0)
         self.q = self.q * torch.exp(self.eta * (mean + extra))
         self.q = self.q / self.q.sum()
-
-# %% ../../nbs/07_methods/04_group_dro.ipynb #b44bd7c3
-def check_group_dro(dro: GroupDRO):
-    "Raises `ValueError` for settings out of range."
-    if dro.by not in ("group", "class", "none"):
-        raise ValueError(f"by={dro.by!r}; draw by 'group', 'class' or 'none'.")
-    number("eta", dro.eta, 0, above=True)
-    number("adjustment", dro.adjustment, 0)
-    if dro.absent not in ("adjust", "keep"):
-        raise ValueError(f"absent={dro.absent!r}; use 'adjust' or 'keep'.")

@@ -8,6 +8,7 @@ __all__ = ['generalised_cross_entropy', 'LfF']
 # %% ../../nbs/07_methods/08_lff.ipynb #834f70c3
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -15,8 +16,8 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from ..algorithm.groups import Groups
-from ..core.arguments import number
-from .base import Method, check_words, class_ids
+from ..core.arguments import Fraction, Share
+from .base import Method, class_ids
 
 # %% ../../nbs/07_methods/08_lff.ipynb #b2c5bd23
 def generalised_cross_entropy(
@@ -32,21 +33,16 @@ def generalised_cross_entropy(
 class LfF(Method):
     "Learning from failure. Raises `ValueError` for a setting outside its range."
 
-    q: float = 0.7  # of the biased network's loss, in (0, 1]
-    average: float = 0.7  # share of the old value in a moving average, in [0, 1)
+    q: Share = 0.7  # of the biased network's loss, in (0, 1]
+    average: Fraction = 0.7  # share of the old value in a moving average, in [0, 1)
     by_class: bool = True  # divide the averages by the largest of their class
-    gce: str = "paper"  # 'released': q times the generalised cross-entropy, in effect
+    # 'released': q times the generalised cross-entropy, in effect
+    gce: Literal["paper", "released"] = "paper"
 
     name = "lff"
     label = "LfF"
     passes_needed = 2
     learned = ("averages",)
-
-    def check(self, groups):
-        super().check(groups)
-        check_words(self, dict(by_class=(True, False), gce=("paper", "released")))
-        if number("q", self.q, 0, above=True) > 1 or number("average", self.average, 0) >= 1:
-            raise ValueError(f"q={self.q}, average={self.average}; give 0 < q ≤ 1 and 0 ≤ average < 1.")
 
     def setup(self):
         self.y = torch.as_tensor(class_ids(self.groups))

@@ -7,6 +7,7 @@ __all__ = ['Reweighting', 'Resampling']
 
 # %% ../../nbs/07_methods/03_reweighting.ipynb #d738c923
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
@@ -18,7 +19,7 @@ from .base import Method, balanced_draw, balancing_weights, coarse, epoch_rng
 class Reweighting(Method):
     "Plain training with a weighted loss."
 
-    by: str = "group"  # 'group' or 'class'
+    by: Literal["group", "class"] = "group"
 
     name = "reweighting"
     label = "Reweighting"
@@ -41,7 +42,7 @@ class Reweighting(Method):
 class Resampling(Method):
     "Plain training on examples that are drawn with replacement, every group or class equally often."
 
-    by: str = "group"  # 'group' or 'class'
+    by: Literal["group", "class"] = "group"
 
     name = "resampling"
     label = "Group resampling"

@@ -7,11 +7,12 @@ __all__ = ['SMALLER', 'Subsample']
 
 # %% ../../nbs/07_methods/02_subsample.ipynb #611d41bd
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from ..algorithm.groups import Groups, balanced_subset
-from ..core.arguments import whole_number
+from ..core.arguments import Count
 from .base import Method, coarse, plain_epochs
 
 # %% ../../nbs/07_methods/02_subsample.ipynb #5b74417d
@@ -22,9 +23,9 @@ SMALLER = 8  # a subset has so many times as many epochs as all the data
 class Subsample(Method):
     "Train on a balanced subset. Raises `ValueError` for an empty group unless `empty='skip'`."
 
-    by: str = "group"  # balance over 'group' or 'class'
-    cap: int | None = None  # take up to this many from each group even if the smallest has fewer
-    empty: str = "error"  # a group without training examples is an 'error', or 'skip' it
+    by: Literal["group", "class"] = "group"  # balance over 'group' or 'class'
+    cap: Count | None = None  # take up to this many from each group even if the smallest has fewer
+    empty: Literal["error", "skip"] = "error"  # a group without training examples is an 'error', or 'skip' it
 
     name = "subsample"
     label = "Subsample"
@@ -39,8 +40,6 @@ class Subsample(Method):
         return cls(plain_epochs(kind) * SMALLER, empty="skip")
 
     def setup(self):
-        if self.cap is not None:
-            whole_number("cap", self.cap, 1)
         rng = np.random.default_rng([self.seed])
         self.subset = balanced_subset(coarse(self.groups, self.by), rng, self.cap, self.empty)
 

@@ -7,84 +7,42 @@ __all__ = ['UNDECAYED', 'Settings', 'check_run', 'make_optimiser', 'keep_memory'
 
 # %% ../../nbs/08_training/03_settings.ipynb #74926d60
 from dataclasses import dataclass
+from typing import Literal
 
-from ..core.arguments import did_you_mean, number, whole_number
+from ..core.arguments import Checked, Count, Fraction, NonNegative, Positive
 
 # %% ../../nbs/08_training/03_settings.ipynb #dd1a3cc6
 @dataclass(frozen=True)
-class Settings:
+class Settings(Checked):
     "How to train. Raises `ValueError` for a value outside its range."
 
-    lr: float = 1e-3  # learning rate, > 0
-    weight_decay: float = 1e-4  # pull of the weights towards zero, ≥ 0
-    batch_size: int = 64  # examples of a step, ≥ 1
-    optimiser: str = "sgd"  # 'sgd' with momentum (not dampened), or 'adamw'
-    momentum: float = 0.9  # of SGD, in [0, 1)
-    eps: float = 1e-8  # ε of AdamW, > 0
+    lr: Positive = 1e-3  # learning rate, > 0
+    weight_decay: NonNegative = 1e-4  # pull of the weights towards zero, ≥ 0
+    batch_size: Count = 64  # examples of a step, ≥ 1
+    optimiser: Literal["sgd", "adamw"] = "sgd"  # 'sgd' with momentum (not dampened), or 'adamw'
+    momentum: Fraction = 0.9  # of SGD, in [0, 1)
+    eps: Positive = 1e-8  # ε of AdamW, > 0
     # what ε is added to: the root of the second moment 'corrected' for its start, or the 'raw' one
-    eps_on: str = "corrected"
+    eps_on: Literal["corrected", "raw"] = "corrected"
     # parameters without weight decay in AdamW: 'vectors', all with fewer than two dimensions, or the 'named'
     # ones, whose name has bias or LayerNorm.weight in it
-    no_decay: str = "vectors"
-    clip: float | None = None  # largest norm of the gradient; None: as it comes
+    no_decay: Literal["vectors", "named"] = "vectors"
+    clip: Positive | None = None  # largest norm of the gradient; None: as it comes
     # 'linear': to zero over all epochs, within a factor that the method sets; 'linear_first': to zero after
     # as many steps as all epochs would have if each were as long as the first
-    lr_decay: str = "none"
+    lr_decay: Literal["none", "linear", "linear_first"] = "none"
     # of epochs with equal worst groups the one with the better 'group_mean' is selected, or the 'first'
-    ties: str = "group_mean"
+    ties: Literal["group_mean", "first"] = "group_mean"
     # what chooses the epoch: the 'worst_group', the 'soft_worst_group', or 'auto', the soft one where
     # a validation group has fewer than 60 rows
-    select: str = "worst_group"
+    select: Literal["worst_group", "soft_worst_group", "auto"] = "worst_group"
     # 'pruned': count no more than tells which epoch is the best; 'full': every group after every epoch
-    evaluate: str = "pruned"
-    eval_batch: int = 64  # predictions at a time; small batches stop an evaluation sooner
+    evaluate: Literal["pruned", "full"] = "pruned"
+    eval_batch: Count = 64  # predictions at a time; small batches stop an evaluation sooner
     # stop after so many epochs of a stage without a better worst group; not in PDE's warm-up
-    patience: int | None = None
+    patience: Count | None = None
     bf16: bool = False  # autocast to bfloat16
     channels_last: bool = False  # pictures with the channels last in memory, faster on some GPUs
-
-    def __post_init__(self):
-        for name, allowed in WORDS.items():
-            _check_word(name, getattr(self, name), allowed)
-        for name, value in _checked_numbers(self).items():
-            object.__setattr__(self, name, value)
-        for name in ("bf16", "channels_last"):
-            value = getattr(self, name)
-            if not isinstance(value, bool):
-                raise ValueError(f"{name}={value!r}; give true or false.")
-
-# %% ../../nbs/08_training/03_settings.ipynb #f883a3da
-WORDS = {
-    "optimiser": ("sgd", "adamw"),
-    "eps_on": ("corrected", "raw"),
-    "no_decay": ("vectors", "named"),
-    "lr_decay": ("none", "linear", "linear_first"),
-    "ties": ("group_mean", "first"),
-    "select": ("worst_group", "soft_worst_group", "auto"),
-    "evaluate": ("pruned", "full"),
-}
-
-
-def _check_word(name, value, allowed):
-    "Raises `ValueError` for a word that is not allowed."
-    if value not in allowed:
-        raise ValueError(f"{name}={value!r}: use one of {', '.join(allowed)}{did_you_mean(value, allowed)}.")
-
-
-def _checked_numbers(settings):
-    "The fields that are numbers, each of its kind. Raises `ValueError` for one outside its range."
-    checked = {name: number(name, getattr(settings, name), 0, above=True) for name in ("lr", "eps")}
-    for name in ("weight_decay", "momentum"):
-        checked[name] = number(name, getattr(settings, name), 0)
-    for name in ("batch_size", "eval_batch"):
-        checked[name] = whole_number(name, getattr(settings, name), 1)
-    if settings.patience is not None:
-        checked["patience"] = whole_number("patience", settings.patience, 1)
-    if settings.clip is not None:
-        checked["clip"] = number("clip", settings.clip, 0, above=True)
-    if checked["momentum"] >= 1:
-        raise ValueError(f"momentum={checked['momentum']}; give a number below 1.")
-    return checked
 
 # %% ../../nbs/08_training/03_settings.ipynb #set0plain
 def check_run(run):  # a `Trainer` that is being made
