@@ -52,7 +52,7 @@ from pde_nb.sources.tables import from_table
 from pde_nb.theory.data_model import DataModel, dense_patches, draw_features, draw_sample
 from pde_nb.theory.experiment import CASES, SYNTHETIC_PRESETS, after_warmup, draw_world, step_form, warm_up
 from pde_nb.theory.network import gradient, momentum_step, structured
-from pde_nb.training.loop import train
+from pde_nb.training.trainer import train
 
 # ---- timing --------------------------------------------------------------------------------------
 

@@ -30,7 +30,7 @@ from pde_nb.methods.pde import PDE, default_schedule
 from pde_nb.networks.vision import import_torchvision
 from pde_nb.records.seals import write_sealed
 from pde_nb.runs.spec import build, decide
-from pde_nb.training.loop import own_randomness
+from pde_nb.training.checkpoints import own_randomness
 
 # ---- spuco ------------------------------------------------------------------------------------
 
