@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from evidence_text import number_text
 
-from pde_nb.analysis.diagnosis import Diagnosis, diagnose
-from pde_nb.analysis.verdict import FAILING
+from pde_nb.analysis.diagnosis import FAILING, Diagnosis, diagnose
 from pde_nb.core.statistics import wilson_interval
 from pde_nb.core.style import COLOURS, SMALL, Row, fig_rows, new_figure
 from pde_nb.core.tables import DASH, Table

@@ -29,8 +29,7 @@ def diagnose(*, opened: DataOptions, json: Output | None = None):
     from dataclasses import replace
 
     from pde_nb.analysis.diagnosis import diagnose as examine
-    from pde_nb.analysis.diagnosis import without_attribute
-    from pde_nb.analysis.verdict import validation_power
+    from pde_nb.analysis.diagnosis import validation_power, without_attribute
     from pde_nb.cli.opening import open_asked
     from pde_nb.labelling.partly import ENOUGH, describe_labels, labelled_data
 
@@ -74,7 +73,7 @@ def possible_attributes(opened: DataOptions, data) -> dict:
     "The columns of a file that could be an attribute: name → (n,) values as text."
     import numpy as np
 
-    from pde_nb.analysis.association import MAX_VALUES
+    from pde_nb.analysis.diagnosis import MAX_VALUES
     from pde_nb.cli.opening import ArrayFile
     from pde_nb.sources.table_files import read_table
 
