@@ -5,6 +5,7 @@ from configparser import ConfigParser
 from pathlib import Path
 
 from setuptools import find_packages, setup
+from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).resolve().parent
 STATUS = {
@@ -57,8 +58,18 @@ def long_description(cfg):
     return absolute_links(text, cfg["git_url"], cfg["version"])
 
 
+class WithoutIndex(build_py):
+    """What nbdev_export writes for itself, `_modidx.py`, is not installed."""
+
+    def find_package_modules(self, package, package_dir):
+        return [
+            found for found in super().find_package_modules(package, package_dir) if found[1] != "_modidx"
+        ]
+
+
 cfg = settings()
 setup(
+    cmdclass={"build_py": WithoutIndex},
     name=cfg["lib_name"],
     version=cfg["version"],
     description=cfg["description"],
@@ -80,10 +91,7 @@ setup(
     python_requires=">=" + cfg["min_python"],
     install_requires=cfg["requirements"].split(),
     extras_require=extras(cfg),
-    entry_points={
-        "console_scripts": cfg["console_scripts"].split(),
-        "nbdev": [f"{cfg['lib_name']}={cfg['lib_path']}._modidx:d"],
-    },
+    entry_points={"console_scripts": cfg["console_scripts"].split()},
     classifiers=[
         f"Development Status :: {STATUS[cfg['status']]}",
         f"Intended Audience :: {cfg['audience']}",
