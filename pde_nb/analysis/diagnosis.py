@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 from jaxtyping import Float, Int
+from rich.cells import cell_len
 
 from ..algorithm.groups import Groups, Overlap, balanced_counts, group_names
 from pde_nb.analysis.probes import (
@@ -40,7 +41,7 @@ from pde_nb.analysis.probes import (
 )
 from ..core.arguments import visible
 from ..core.statistics import detectable_difference
-from ..core.tables import escape_markdown, fenced, fill, text_width
+from ..core.tables import escape_markdown, fenced, fill
 from ..sources.data import Data, check_data
 
 # %% ../../nbs/09_analysis/06_diagnosis.ipynb #0e7a54f7
@@ -592,7 +593,7 @@ def shortcut_lines(test: ShortcutTest, most: int = 6) -> list[str]:
     head = f"shortcut test: balancing changes the worst part of a probe by {change}"
     lines = [f"  {head}; accuracy in %, worst parts first:"]
     names = [visible(part.name) for part in test.parts]
-    width = max(map(text_width, names))
+    width = max(map(cell_len, names))
     for i in np.argsort(test.plain.accuracy, kind="stable")[:most]:
         accuracy = [
             f"{name} {100 * of.accuracy[i]:5.1f} [{100 * of.low[i]:.0f}, {100 * of.high[i]:.0f}]"

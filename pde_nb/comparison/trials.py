@@ -114,7 +114,7 @@ from pathlib import Path
 from ..methods.base import Method
 from ..methods.registry import find_method, method_names, method_title
 from ..records.run_format import RESULT
-from ..records.schema import write_checked
+from ..records.seals import write_checked
 
 # %% ../../nbs/09_comparison/04_trials.ipynb #tr000010
 SPEC = "method", "settings", "model", "weights", "inputs", "data", "data_digest", "device"
@@ -201,7 +201,7 @@ def result_from_dict(plain: dict) -> Result:
     return Result(**{**plain, "tried": tried, "trials": trials})
 
 # %% ../../nbs/09_comparison/04_trials.ipynb #c787aaac
-from ..records.schema import read_checked
+from ..records.seals import read_checked
 
 # %% ../../nbs/09_comparison/04_trials.ipynb #tr000005
 REMEDY = "move it away and give the command of the comparison again, which repeats no finished run"
@@ -344,7 +344,7 @@ def is_foreign(path) -> bool:
         plain = read_document(path, RESULT.what, REMEDY)
     except ValueError:
         return holds_json(path)
-    names = RESULT.fields.required.keys()
+    names = {field.name for field in fields(RESULT.form)}
     return len(names & plain.keys()) < len(names) / 2
 
 

@@ -6,7 +6,9 @@
 __all__ = ['markdown_page']
 
 # %% ../../nbs/10_pages/04_markdown.ipynb #01860ecf
-from ..core.tables import Table, escape_markdown, fenced, fill, text_width
+from rich.cells import cell_len
+
+from ..core.tables import Table, escape_markdown, fenced, fill
 from .blocks import Cards, Code, Headline, Link, Links, Listing, Section, Strips, Text
 
 # %% ../../nbs/10_pages/04_markdown.ipynb #c9756acf
@@ -80,7 +82,7 @@ def padded_table(table: Table) -> str:
             if (i, k) in table.strong and cell:
                 cells[k] = f"**{cell}**"
         lines.append(cells)
-    widths = [max(3, *map(text_width, column)) for column in zip(*lines)]
+    widths = [max(3, *map(cell_len, column)) for column in zip(*lines)]
     head, *body = [padded_line(cells, widths, table.align) for cells in lines]
     rules = ["-" * (w + 1) + ":" if a == "r" else "-" * (w + 2) for w, a in zip(widths, table.align)]
     shown = "\n".join([head, f"|{'|'.join(rules)}|", *body])

@@ -25,8 +25,7 @@ from ..core.tables import Table, rearm
 from ..inputs.preparation import PREPARATION
 from ..methods.registry import method_title
 from ..records.run_format import CONFIG, RECORD
-from ..records.schema import read_checked
-from ..records.seals import COPY_AGAIN
+from ..records.seals import COPY_AGAIN, read_checked
 from ..sources.blanks import KeptGuess
 from pde_nb.training.folder import (
     PARTS,

@@ -216,7 +216,7 @@ def flat(d: dict, prefix: str = "") -> dict:
 import json
 
 from ..records.run_format import CONFIG, RECORD
-from ..records.schema import read_checked, write_checked
+from ..records.seals import read_checked, write_checked
 
 # %% ../../nbs/08_training/03_folder.ipynb #f073d8ca
 def claim(folder: Path, config: dict, restart: bool = False):
@@ -277,12 +277,12 @@ def config_differences(old: dict, new: dict) -> list[str]:
 
 # %% ../../nbs/08_training/03_folder.ipynb #829acefb
 from ..core.arguments import lookup
-from ..records.seals import COPY_AGAIN, check_file, file_digest, seal_files
+from ..records.seals import COPY_AGAIN, check_file, file_digest
 
 # %% ../../nbs/08_training/03_folder.ipynb #fd000004
 def write_record_of(folder, content: dict):
     "Write the record of a run that is finished, with the digests of its files."
-    files = seal_files(folder, SEALED_FILES)
+    files = {name: file_digest(Path(folder, name)) for name in SEALED_FILES if Path(folder, name).exists()}
     write_checked(Path(folder) / "record.json", RECORD, dict(content, files=files))
 
 
