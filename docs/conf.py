@@ -19,8 +19,7 @@ release = _settings["version"]
 language = "en"
 smartquotes = False  # values such as 'auto' are copied from the reference
 
-# `reference` is docs/reference.py, which tools/docs.py makes known.
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx_copybutton", "reference"]
+extensions = ["myst_nb", "sphinx_copybutton"]
 nb_execution_mode = "off"
 nb_render_markdown_format = "myst"  # tables in Markdown outputs
 nb_merge_streams = True
@@ -29,14 +28,6 @@ myst_dmath_double_inline = True  # $$ … $$ within a paragraph is an equation t
 myst_heading_anchors = 4
 # A notebook may open at any heading level after its title.
 suppress_warnings = ["myst.header"]
-
-# Signatures are read from the modules themselves, with the extras `train` and `docs`: nothing is mocked.
-autodoc_member_order = "bysource"
-# Beside a page of the reference stand its functions, by their own names.
-toc_object_entries_show_parents = "hide"
-add_module_names = False
-autodoc_default_options = {"members": True}
-autodoc_typehints = "none"  # docs/reference.py lists the parameters with their types
 
 # Code is copied; what it printed is not.
 copybutton_selector = "div:not(.output) > div.highlight pre"
@@ -53,7 +44,7 @@ html_theme_options = {
     "repository_branch": _settings["branch"],
     "path_to_docs": _settings["nbs_path"],
     "use_repository_button": True,
-    "collapse_navbar": True,  # the pages of one room, not of all
+    "collapse_navbar": True,  # the pages of one folder, not of all
     "max_navbar_depth": 4,
     "navbar_persistent": [],  # the search field is in the sidebar
 }

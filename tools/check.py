@@ -5,7 +5,7 @@
     python tools/check.py --flags slow data      # also the cells with these flags
 
 Checks: export (the notebooks give the library, and are clean), lint and format (ruff), imports (the order
-of the packages, by import-linter), readme, weight, site (the strict build: links, anchors, equations). The
+of the packages, by import-linter), readme, weight, site (the strict build: links and anchors). The
 last line says how many passed; the exit status is 0 only where something ran and nothing failed.
 """
 
