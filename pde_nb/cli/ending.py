@@ -25,9 +25,8 @@ from pathlib import Path
 from urllib.error import URLError
 
 from ..core.arguments import visible
+from ..core.environment import NoNetwork, check_one_process, is_main
 from ..core.files import json_text, surroundings, writable_folder, write_whole
-from ..core.launch import check_one_process, is_main
-from ..core.network import NoNetwork
 
 # %% ../../nbs/12_cli/01_ending.ipynb #en0006
 class Exit(IntEnum):

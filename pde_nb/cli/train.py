@@ -66,7 +66,7 @@ def train(
     """
     from pde_nb.cli.opening import open_asked, opened_with, say_columns
     from pde_nb.core.arguments import number
-    from pde_nb.core.launch import is_main
+    from pde_nb.core.environment import is_main
     from pde_nb.runs.grouped import with_groups
     from pde_nb.runs.logs import asked_logs
     from pde_nb.runs.spec import decide

@@ -34,8 +34,8 @@ from pde_nb.comparison.trials import (
     trial_figures,
 )
 from ..core.arguments import did_you_mean, visible, whole_number
+from ..core.environment import check_one_process
 from ..core.files import surroundings, sweep, writable_folder
-from ..core.launch import check_one_process
 from ..core.statistics import Summary
 from ..methods.base import CannotRun, Method
 from ..methods.registry import find_method, method_names

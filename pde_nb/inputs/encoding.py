@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
 from ..columns.columns import HowRead
-from ..core.packages import need
+from ..core.environment import need
 
 # %% ../../nbs/05_inputs/07_encoding.ipynb #en000007
 @dataclass(frozen=True, eq=False)

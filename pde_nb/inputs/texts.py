@@ -17,7 +17,7 @@ from jaxtyping import Int
 from torch import Tensor
 from tqdm import tqdm
 
-from ..core.network import NoNetwork, load_cached
+from ..core.environment import NoNetwork, load_cached
 from .batches import Source, check_device, check_rows, settings_digest
 
 # %% ../../nbs/05_inputs/08_texts.ipynb #9f07c53f

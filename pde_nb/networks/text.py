@@ -43,7 +43,7 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
 
-from ..core.network import load_cached
+from ..core.environment import load_cached
 from .vision import import_torchvision
 
 # %% ../../nbs/06_networks/05_text.ipynb #31123e1b

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from ..core.arguments import did_you_mean
-from ..core.network import check_reachable
+from ..core.environment import check_reachable
 from .heads import BODY, HEAD, random_stream, replace_head
 from .weights import SUFFIXES, load_weights
 

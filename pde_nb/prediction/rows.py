@@ -17,7 +17,7 @@ from jaxtyping import Float, Shaped
 
 from ..columns.new_cells import categories_alike, holds_numbers, read_alike
 from ..core.arguments import did_you_mean
-from ..core.packages import need
+from ..core.environment import need
 from ..inputs.encoding import ColumnCode, mark_positions
 from ..inputs.preparation import Preparation
 from ..sources.examples import Arrays, Columns, Pictures, Texts, find_pictures, make_arrays, string_array

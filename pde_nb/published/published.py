@@ -18,7 +18,7 @@ from jaxtyping import Int
 
 from ..algorithm.groups import Overlap
 from ..core.arguments import did_you_mean
-from ..core.packages import need
+from ..core.environment import need
 from ..sources.data import Data, make_data
 from ..sources.examples import Texts, find_pictures
 from ..sources.splits import SPLITS, split_codes

@@ -398,7 +398,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from tqdm.auto import tqdm
 
-from ..core.packages import check_installed
+from ..core.environment import check_installed
 from ..sources.examples import file_sizes, find_pictures
 
 # %% ../../nbs/05_published/11_published_check.ipynb #01680b30

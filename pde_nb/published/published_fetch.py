@@ -25,8 +25,8 @@ from urllib.request import Request, urlopen
 
 from tqdm.auto import tqdm
 
+from ..core.environment import check_installed
 from ..core.files import writable_folder
-from ..core.packages import check_installed
 from .published import FOLDERS, IDENTITIES, PUBLISHED, TABLES
 from .published_check import check_set_name, examination_text, examine, has_tables
 from ..sources.splits import SPLITS

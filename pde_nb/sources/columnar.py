@@ -21,7 +21,7 @@ from jaxtyping import Int, Shaped
 from ..columns.refusals import check_kinds
 from ..core.arguments import did_you_mean
 from ..core.cells import says_missing
-from ..core.packages import need
+from ..core.environment import need
 from .data import Data, make_data
 from .examples import fingerprint
 from pde_nb.sources.row_groups import (

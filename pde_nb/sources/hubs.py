@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from ..core.arguments import did_you_mean
-from ..core.packages import import_torchvision, need
+from ..core.environment import import_torchvision, need
 from ..published.published import SOURCES
 from .blanks import blank_cells, check_found, column_with_blanks
 from .data import Data, make_data

@@ -15,8 +15,7 @@ import numpy as np
 from jaxtyping import Int, Shaped
 
 from ..core.arguments import did_you_mean
-from ..core.files import listed
-from ..core.packages import need
+from ..core.environment import need
 from .blanks import column_with_blanks
 from .stored import LARGE, STEP
 from .table_files import check_twice
@@ -47,7 +46,7 @@ def files_of(path) -> list[Path]:
             raise ValueError(f"{str(path)!r} has no .parquet and no .arrow file; name the folder that has.")
         return files
     if not path.is_file():
-        near = did_you_mean(path.name, [p.name for p in listed(path.parent)])
+        near = did_you_mean(path.name, [p.name for p in path.parent.glob("*")])
         raise ValueError(f"there is no file {str(path)!r}{near}.")
     return [path]
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..core.arguments import did_you_mean
 from ..core.cells import Origin, cells_at, listed
-from ..core.packages import need
+from ..core.environment import need
 
 # %% ../../nbs/05_sources/01_table_files.ipynb #df3ef1a2
 def check_table_file(path: Path):

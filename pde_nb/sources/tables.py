@@ -274,7 +274,7 @@ def _picture_inputs(frame, image, root) -> Pictures:
 from pathlib import Path
 
 from ..columns.refusals import check_kinds
-from ..core.packages import need
+from ..core.environment import need
 from .blanks import known_values, mask_blanks
 from .data import Data, make_data
 from .splits import split_codes

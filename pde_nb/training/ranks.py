@@ -19,7 +19,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from ..core.launch import launched
+from ..core.environment import launched
 
 # %% ../../nbs/08_training/02_ranks.ipynb #rn000006
 def share_of(
