@@ -20,12 +20,12 @@ from evidence import (
 )
 from evidence_full_size import read_full_size
 from evidence_labels import difference, read_all
-from evidence_sensitivity import read_grids
 from evidence_text import joined, number_text
 
 from pde_nb.comparison.paired import paired, points_text
 from pde_nb.comparison.trials import Result, read_results, settings_name
 from pde_nb.core.tables import fixed, signed_text
+from pde_nb.records.seals import read_measurement
 
 
 def overview_sentences() -> list[str]:
@@ -157,8 +157,10 @@ def labels_text(found, condition: str) -> str:
 def moved_by_rate(name: str) -> list[str]:
     "Points between the best and the worst learning rate, mean over other settings, by task."
     moved = []
-    for grids in read_grids().values():
-        rates = np.array([settings["lr"] for settings in grids[name].settings])
-        means = [grids[name].figures[rates == rate].mean() for rate in np.unique(rates)]
+    for task in read_measurement(FOLDER.parent / "sensitivity.json")["tasks"].values():
+        grid = task["grids"][name]
+        rates = np.array([settings["lr"] for settings in grid["settings"]])
+        worst = (np.array(grid["test"]) / grid["test_total"]).min(-1).mean(1)
+        means = [worst[rates == rate].mean() for rate in np.unique(rates)]
         moved.append(fixed(100 * np.ptp(means)))
     return moved
