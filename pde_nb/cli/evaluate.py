@@ -73,7 +73,7 @@ def evaluate_again(run, split, data, root, device, json):
     from pde_nb.algorithm.metrics import figures, figures_table
     from pde_nb.cli.opening import open_again
     from pde_nb.runs.finished import evaluate_run
-    from pde_nb.runs.record import RunRecord, shown_figures, split_heading
+    from pde_nb.runs.record import RunRecord, split_heading
 
     opened = open_again(run, data, root)
     with warnings.catch_warnings(record=True) as heard:
@@ -84,7 +84,7 @@ def evaluate_again(run, split, data, root, device, json):
         now = replace(record, evaluated={split: counts})
         what = [record.method_title, record.config["model"], record.config["data"], f"seed {record.seed}"]
         title = f"{' · '.join(what)}, {split_heading(now, split)}"
-        show(title, figures_table(shown_figures(now, split)))
+        show(title, figures_table(now.figures(split)))
     for said in heard:
         print(f"note: {said.message}", file=sys.stderr if json == SCREEN else sys.stdout)
     if json:
@@ -96,7 +96,7 @@ def judge_other(run, other, label, attribute, root, device, json):
     "Judge the model of a run on other labelled data, and keep the result beside the run."
     from pde_nb.core.files import writable_folder
     from pde_nb.deployment.other_data import judge, keep_judgement
-    from pde_nb.runs.portable import load
+    from pde_nb.runs.finished import load
     from pde_nb.runs.record import RunRecord
 
     predictor = load(run, device=device or "cpu")

@@ -54,7 +54,7 @@ def predict(
     from tqdm import tqdm
 
     from pde_nb.prediction.stream import write_predictions
-    from pde_nb.runs.portable import load
+    from pde_nb.runs.finished import load
 
     check_file("--out", out)
     how = dict(keep=list(keep), strict=strict, root=root, restart=restart, spreadsheet=True)

@@ -108,14 +108,15 @@ def train(
 # %% ../../nbs/12_cli/03_train.ipynb #tr0007
 def run_folder(data, model, method, how: dict, seed: int, seeds: int | None, out: str | None) -> Path:
     "Where the run goes; one that began when folders did not name the model goes on where it was."
-    from pde_nb.runs.grouped import network_of
+    from pde_nb.runs.spec import choose
 
     if out:
         return Path(out)
     last = f"seed{seed}" if seeds is None else "seeds"
     start = f"runs/{data.name}-{method}"
-    network = network_of(data, model, method, how["preset"], how["schedule"], how["inputs"])
-    named = Path(f"{start}-{Path(network['model']).name}-{last}")
+    asked = {name: how[name] for name in ("preset", "schedule", "inputs")}
+    network = choose(data, model, method, **asked).model
+    named = Path(f"{start}-{Path(network).name}-{last}")
     earlier = Path(f"{start}-default-{last}")
     return named if model or named.exists() or not earlier.exists() else earlier
 
@@ -139,7 +140,7 @@ def train_one(spec, data, keep: dict, resume: bool, say) -> dict:
 def train_seeds(spec, data, keep: dict, seeds: int, say) -> dict:
     "Several seeds, and what they come to."
     from pde_nb.core.arguments import whole_number
-    from pde_nb.runs.seeds import fit_seeds, seeds_table
+    from pde_nb.runs.fit import fit_seeds, seeds_table
 
     if spec.seed:
         raise ValueError(f"--seeds {seeds} trains the seeds from 0 on; leave --seed out.")

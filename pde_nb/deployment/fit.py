@@ -14,10 +14,10 @@ from .export import export as write_graph
 from .model_card import model_card as make_card
 from .pretrained import save_pretrained as write_pretrained
 from ..prediction.predictor import Predictor
+from ..runs.finished import load as load
 from ..runs.fit import Fit
+from ..runs.fit import fit_seeds as fit_seeds
 from ..runs.fit import robust_fit as robust_fit
-from ..runs.portable import load as load
-from ..runs.seeds import fit_seeds as fit_seeds
 
 # %% ../../nbs/08_deployment/36_fit.ipynb #fm000006
 @patch

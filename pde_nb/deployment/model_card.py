@@ -16,7 +16,7 @@ from ..core.files import surroundings, write_whole
 from ..core.tables import Table, escape_markdown, percent
 from ..inputs.preparation import Preparation, read_preparation
 from ..runs.fit import Fit
-from ..runs.record import RunRecord, judged_in, rung_text, shown_figures
+from ..runs.record import RunRecord, judged_in, rung_text
 from ..sources.blanks import JUDGED
 from ..training.folder import run_file
 
@@ -196,7 +196,7 @@ def facts(record: RunRecord, preparation: Preparation) -> dict:
     "What the template needs to know."
     config, best = record.config, record.curve[record.best_epoch]
     split = "test" if "test" in record.evaluated else "val"
-    found = shown_figures(record, split) if split in record.evaluated else None
+    found = record.figures(split) if split in record.evaluated else None
     groups = found.groups if found else ()
     worst = found.worst_group if found else None
     names = record.counts(record.splits[0]).names if record.splits else ()
@@ -296,7 +296,7 @@ AVERAGES = {
 
 def card_table(record: RunRecord, split: str) -> Table:
     "Accuracy in every group, in the worst and on average."
-    found = shown_figures(record, split)
+    found = record.figures(split)
     rows = [(g.name, *shares(g.accuracy, g.low, g.high), f"{g.n:,}") for g in found.groups]
     worst = shares(found.worst_group, found.worst_group_low, found.worst_group_high)
     rows.append((f"worst group: {found.worst_group_name}", *worst, ""))

@@ -38,7 +38,7 @@ from .origin_section import origin_section
 from .predictions_section import predictions_section
 from .runs import ROWS, group_order, group_styles, run_links, settings_text
 from .training_section import entry_section, training_section
-from ..runs.record import RunRecord, rung_text, shown_figures, two_kinds
+from ..runs.record import RunRecord, rung_text
 from ..training.folder import flat
 
 # %% ../../nbs/10_report/09_run_page.ipynb #24bc821d
@@ -98,8 +98,6 @@ def group_section(record: RunRecord, split: str) -> list:
     "Every group, with the split that is asked for first; the worst first where there are many."
     splits = ordered_splits(record, split)
     styles = group_styles(record.counts(split))
-    if two_kinds(record):
-        return [Section("Groups"), *(group_listing(record, s) for s in splits)]
     figures = {s: record.figures(s) for s in splits}
     order = group_order(record.counts(split).accuracy)
     rows = []
@@ -125,19 +123,6 @@ def group_section(record: RunRecord, split: str) -> list:
     ]
 
 # %% ../../nbs/10_report/09_run_page.ipynb #rp000004
-def group_listing(record: RunRecord, split: str) -> Listing:
-    "The groups of one split, where each split has groups of its own kind."
-    groups = shown_figures(record, split).groups
-    styles = group_styles(record.counts(split))
-    order = group_order(np.array([group.accuracy for group in groups]))
-    rows = [(Mark(styles[groups[i].name], groups[i].name), *group_cells(groups[i])) for i in order]
-    head = ("group", f"{split}, %", f"{split}, right")
-    caption = f"{rung_text(record, split)}. Accuracy with Wilson's 95 % interval."
-    if len(rows) > ROWS:
-        caption += f" The {ROWS} worst of {len(rows)} groups."
-    return Listing(f"groups_{split}", Table(head, rows[:ROWS], caption=caption), Table(head, rows))
-
-
 def ordered_splits(record: RunRecord, first: str) -> list[str]:
     "The evaluated splits, the one that is asked for first."
     return sorted(record.splits, key=lambda split: split != first)

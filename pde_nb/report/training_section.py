@@ -12,7 +12,7 @@ from ..core.tables import DASH, Table, percent
 from ..pages.blocks import Count, Figure, Listing, Mark, Section, Text
 from ..pages.charts import Series, line_chart, stacked_chart
 from .runs import FEW, ROWS, SHOWN, active_counts, group_styles
-from ..runs.record import RunRecord, shown_figures, two_kinds
+from ..runs.record import RunRecord
 
 # %% ../../nbs/10_report/07_training_section.ipynb #c9550580
 def stage_lines(record: RunRecord) -> dict:
@@ -76,8 +76,8 @@ def over_epochs(record: RunRecord, title: str, series: list[Series], y_label: st
 
 def group_curves(record: RunRecord, split: str) -> Figure:
     "The validation accuracy of every group over epochs."
-    names = [group.name for group in shown_figures(record, "val").groups]
-    styles = group_styles(record.counts("val" if two_kinds(record) else split))
+    names = record.counts("val").names
+    styles = group_styles(record.counts(split))
     grey = [name for name in names if styles[name] is None]
     shown = grey if len(names) <= MANY else []
     coloured = [name for name in names if styles[name] is not None]

@@ -10,8 +10,8 @@ __all__ = ['FIGURES', 'BOTH', 'RELEASED', 'LIU', 'LIU_CODE', 'PART_OF_JTT', 'ONL
            'FACES_DFR', 'FACES_JTT', 'FACES_PLAN', 'FACES_REDRAWN', 'FACES_GROWN', 'FACES_RELEASED', 'FACES_MISTAKES',
            'FACES_INFERRED', 'CUT', 'CELEBA', 'TEXT', 'OLD_ADAMW', 'TEXT_RELEASED', 'FOLLOWS', 'UNKNOWN', 'TEXT_JTT',
            'TEXT_PLAN', 'TEXT_GROWN', 'TEXT_GROWN_RELEASED', 'FIRST_SGD', 'TEXT_MISTAKES', 'BERT', 'DISTIL', 'DIVIDED',
-           'DRO_TABLES', 'SHORTER', 'CIVILCOMMENTS', 'DATASETS', 'PRESETS', 'VARIANTS', 'KINDS', 'DEFAULTS', 'Preset',
-           'find_preset', 'preset_for']
+           'DRO_TABLES', 'SHORTER', 'CIVILCOMMENTS', 'DATASETS', 'PRESETS', 'VARIANTS', 'DEFAULTS', 'Preset',
+           'find_preset', 'preset_for', 'cell_counts']
 
 # %% ../../nbs/08_runs/04_presets.ipynb #pst00001
 from dataclasses import dataclass, replace
@@ -201,67 +201,43 @@ import warnings
 import numpy as np
 
 from ..published.published import PUBLISHED, count_cells
-from ..sources.blanks import without_unlabelled
 from ..sources.data import Data
 from ..sources.splits import SPLITS
 
 # %% ../../nbs/08_runs/04_presets.ipynb #made0002
-KINDS = {"waterbirds": ("pictures", "pixels"), "celebA": ("pictures", "pixels"), "civilcomments": ("texts",)}
-
-
 def preset_for(data: Data, method: str, variant: str) -> Preset:
     """The known settings of a method on a data set, which is compared with the published one.
 
     Raises `ValueError` where there are none, and for data that has the name and is another set.
     """
     preset = find_preset(data.name, method, variant)
-    fault = data_fault(data)
-    if fault:
+    want, kind = np.array(PUBLISHED[data.name]), data.inputs.kind
+    texts = data.name == "civilcomments"
+    fits = kind == "texts" and "black" in data.attributes if texts else kind in ("pictures", "pixels")
+    have = cell_counts(data) if fits and data.n_classes == 2 else np.zeros((3, 0), int)
+    known = have.shape == want.shape
+    if have.shape[1] == 1:
+        want = want.sum(1, keepdims=True)
+    same_size = (have.sum(1) == want.sum(1)).all()  # labels may have been corrected
+    if have.shape != want.shape or ((have > want).any() and not same_size):
         raise ValueError(
-            f"preset={variant!r} was made for the published data set {data.name!r}, and this data {fault}. "
-            "Give it another name and leave the preset out; a schedule or settings of the preset can be "
-            "given by themselves, from find_preset(…)."
+            f"preset={variant!r} was made for the published data set {data.name!r} ({want.sum():,} examples, "
+            f"4 groups); this is another one: {kind}, {data.n_classes} classes, {data.train_groups.n_groups} "
+            f"groups, {len(data):,} examples. Give it another name and leave the preset out; a schedule or "
+            "settings of the preset can be given by themselves, from find_preset(…)."
         )
-    have, want = cell_counts(data), np.array(PUBLISHED[data.name])
-    if all_known(data) and (have != want).any():
+    if known and (have != want).any():
         warnings.warn(
             f"preset={variant!r} was made for the {want.sum():,} published examples of {data.name!r}; this "
             f"data has {have.sum():,}, or other labels. The figures of its source are not to be expected."
         )
     return preset
 
-# %% ../../nbs/08_runs/04_presets.ipynb #made0003
-def data_fault(data: Data) -> str:
-    "In what a data set differs from the published one that has its name; '' where it may be it."
-    kinds = KINDS[data.name]
-    if data.inputs.kind not in kinds:
-        return f"holds {data.inputs.kind}, not {kinds[0]}"
-    if data.n_classes != 2:
-        return f"has {data.n_classes} classes, not 2"
-    if data.name == "civilcomments" and "black" not in data.attributes:
-        return f"has no attribute 'black' (there are {', '.join(data.attributes) or 'none'})"
-    n_groups = without_unlabelled(data.train_groups).n_groups
-    if data.name != "civilcomments" and n_groups != 4:
-        return f"has {n_groups} groups for training, not 4"
-    have, want = cell_counts(data), np.array(PUBLISHED[data.name])
-    if not all_known(data):
-        have, want = have.sum(1, keepdims=True), want.sum(1, keepdims=True)
-    same_size = (have.sum(1) == want.sum(1)).all()  # labels may have been corrected
-    if (have > want).any() and not same_size:
-        s, g = np.argwhere(have > want)[0]
-        return f"has {have[s, g]:,} {SPLITS[s]} examples of group {g}, of which {want[s, g]:,} were published"
-    return ""
-
-
-def all_known(data: Data) -> bool:
-    "Whether all groups were labelled by hand, so that they can be counted as they were published."
-    return data.guess is None and not data.partial
-
 
 def cell_counts(data: Data) -> np.ndarray:
-    "Examples in each split and group, as `PUBLISHED` has them; in each class where groups are not known."
-    if not all_known(data):
-        return np.array([np.bincount(data.y[data.rows(split)], minlength=2) for split in SPLITS])
+    "Examples in each split and group, as `PUBLISHED` has them; in each split where groups are not known."
+    if data.guess is not None or data.partial:
+        return np.array([[len(data.rows(split))] for split in SPLITS])
     if data.name == "civilcomments":
         used = data.split >= 0
         return count_cells(data.y[used], data.attributes["black"][used], data.split[used])
