@@ -18,7 +18,6 @@ from jaxtyping import Float, Int
 
 from ..algorithm.groups import Overlap, group_names
 from ..inputs.decoding import decode
-from ..sources.columnar import table_cells
 from ..training.selection import count_rows, in_group
 from ..training.trainer import Trainer
 
@@ -186,7 +185,7 @@ def shown_text(inputs, row: int) -> str:
         parts = [part for part in (inputs.first, inputs.second) if part is not None]
         return " / ".join(_cut(str(part[row])) for part in parts)
     if inputs.kind == "table":
-        cells = table_cells(inputs, np.array([row]))
+        cells = inputs.cells(np.array([row]))
         return _row_text(cells, 0)
     return ""
 

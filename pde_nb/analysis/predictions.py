@@ -18,7 +18,6 @@ from scipy.stats import rankdata
 from .mistakes import Predictions, eval_names
 from ..core.statistics import wilson_interval, z_value
 from ..sources.blanks import known_values
-from ..sources.columnar import table_cells
 from ..sources.data import Data
 from ..training.selection import in_group
 
@@ -261,7 +260,7 @@ def find_slices(data: Data, said: Predictions, least: int = LEAST) -> tuple[Slic
         return ()
     attributes = {name: values[said.rows] for name, values in data.attributes.items()}
     masks = []
-    for name, values in (table_cells(data.inputs, said.rows) | attributes).items():
+    for name, values in (data.inputs.cells(said.rows) | attributes).items():
         for value, inside in parts_of(values):
             if least <= inside.sum() < len(inside):
                 masks.append((name, value, inside))

@@ -356,8 +356,8 @@ def small_inputs(
     size: int = 16,  # of pictures, in pixels
 ) -> Float[np.ndarray, "m d"]:
     "Cheap inputs for a probe."
+    from pde_nb.inputs.decoding import decode_all
     from pde_nb.inputs.inputs import make_source
-    from pde_nb.inputs.picture_cache import decode_all
     from pde_nb.networks.views import pooled
 
     inputs = data.inputs

@@ -18,10 +18,9 @@ from ..columns.columns import KINDS
 from ..core.arguments import did_you_mean
 from ..published.published import READERS, relabel, with_class_terms
 from ..runs.grouped import as_kept
-from ..sources.columnar import from_parquet
+from ..sources.columnar import from_parquet, is_stored_table
 from ..sources.data import Data, from_arrays
 from ..sources.known import only_known
-from ..sources.row_groups import is_stored_table
 from ..sources.stored import LARGE, open_npy
 from ..sources.tables import from_folder, from_table
 from ..training.folder import read_config

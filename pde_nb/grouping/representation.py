@@ -19,7 +19,6 @@ from torch import nn
 from ..inputs.batches import Source, settings_digest
 from ..inputs.encoding import Standard
 from ..inputs.inputs import make_source
-from ..inputs.picture_cache import cache_folder
 from ..networks.heads import head_name
 from pde_nb.networks.views import (
     BUCKETS,
@@ -35,9 +34,9 @@ from pde_nb.networks.views import (
     token_means,
     word_counts,
 )
-from ..sources.columnar import StoredTable
 from ..sources.data import Data
 from ..sources.examples import fingerprint
+from ..sources.stored import cache_folder
 
 # %% ../../nbs/07_grouping/01_representation.ipynb #gr010006
 @dataclass(frozen=True, eq=False)
@@ -68,8 +67,7 @@ def numbers_view(data: Data, device, options: dict) -> View:
     source = make_source(replace(data, inputs=without_attributes(data)), device=device, **options)
     if inputs.kind == "features":
         return View(source, numbers, "the features, standardised", standardise=False)
-    names = inputs.kinds if isinstance(inputs, StoredTable) else inputs.columns
-    left_out = [repr(name) for name in names if name in data.attributes]
+    left_out = [repr(name) for name in inputs.names if name in data.attributes]
     what = "the columns as the network gets them"
     if left_out:
         what += f", without {' and '.join(left_out)}: that is the attribute"
@@ -81,14 +79,13 @@ def without_attributes(data: Data):
     inputs = data.inputs
     if inputs.kind != "table":
         return inputs
-    field = "kinds" if isinstance(inputs, StoredTable) else "columns"
-    left = {name: column for name, column in getattr(inputs, field).items() if name not in data.attributes}
+    left = [name for name in inputs.names if name not in data.attributes]
     if not left:
         raise ValueError(
             f"the table has no column beside the attribute {', '.join(data.attributes)}: "
             "nothing is left to see a row by; add features."
         )
-    return replace(inputs, **{field: left})
+    return inputs.only(left)
 
 # %% ../../nbs/07_grouping/01_representation.ipynb #gr010016
 from pde_nb.networks.models import (

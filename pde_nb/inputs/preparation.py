@@ -17,6 +17,7 @@ import numpy as np
 from ..core.arguments import Count
 from ..core.files import write_whole
 from .batches import PixelSource, Source
+from .decoding import decode_all
 from pde_nb.inputs.encoding import (
     ColumnCode,
     Standard,
@@ -27,7 +28,6 @@ from pde_nb.inputs.encoding import (
     standard_from_dict,
 )
 from .inputs import ArraySource
-from .picture_cache import decode_all
 from .texts import TokenSource
 from ..records.seals import COPY_AGAIN, Document, read_checked, write_checked
 from ..sources.blanks import known_values

@@ -17,7 +17,7 @@ from fastcore.basics import patch
 from jaxtyping import Float, Shaped
 from torch import nn
 
-from ..inputs.batches import Source, announce, check_device
+from ..inputs.batches import Source, check_device
 from ..inputs.inputs import ArraySource
 from ..inputs.preparation import Preparation, prepared
 from .rows import NewRows, new_rows
@@ -35,7 +35,6 @@ def source_logits(
     "The outputs of a network in evaluation mode, as float64; the mode of the network is left as it was."
     was_training = model.training
     model.eval()
-    announce(source, rows)
     whole = hasattr(source, "span") and len(rows) == len(source) and (np.diff(rows) == 1).all()
     out = None
     try:

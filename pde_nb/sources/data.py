@@ -510,7 +510,7 @@ def from_arrays(
 
 def far_notes(inputs: Arrays) -> list[str]:
     "What to know of features with values absurdly far from all others."
-    if inputs.kind != "features" or not isinstance(inputs, Arrays):  # in a file they are not looked for
+    if inputs.kind != "features" or inputs.path is not None:  # in a file they are not looked for
         return []
     notes = []
     for column, rows in far_columns(inputs.x).items():

@@ -12,14 +12,13 @@ import numpy as np
 import torch
 from torch import nn
 
-from ..inputs.batches import Source, announce
+from ..inputs.batches import Source
 
 # %% ../../nbs/08_training/03_outputs.ipynb #89f32c92
 @torch.no_grad()
 def outputs(model: nn.Module, source: Source, rows: np.ndarray, batch: int, autocast, forward):  # a Tensor
     "What `forward` gives for the rows, with the model in evaluation mode; its mode stays. None for no rows."
     was_training, out = model.training, None
-    announce(source, rows)
     model.eval()
     try:
         for at in range(0, len(rows), batch):

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from ..inputs.batches import Source, announce, batches
+from ..inputs.batches import Source, batches
 from ..methods.base import Batch, Method, epoch_rng
 from ..sources.data import Data
 from . import selection
@@ -123,8 +123,6 @@ class Trainer:
         "The batches of the running epoch that are left, as rows of the data set."
         every = self.batches_of(self.epoch)
         self.n_batches, left = len(every), every[self.step :]
-        if left and getattr(self.source, "in_files", False):
-            announce(self.source, np.concatenate(left))
         return left
 
     @cached_property
@@ -224,13 +222,11 @@ class Trainer:
                 spread(self.probabilities, self.val_rows), labels, self.val_groups
             )
         whole = settings.evaluate == "full" or self.method.exact or self.method.keeps == "last"
-        best = None if whole or getattr(self.source, "in_order", False) else self.best
+        best = None if whole else self.best
 
         def predicted(at):
             return spread(self.classes, self.val_rows[at])
 
-        if best is None and getattr(self.source, "in_files", False):  # all rows, in their own order
-            predicted = predicted(slice(None)).__getitem__
         chunk = settings.eval_batch
         return selection.evaluate(predicted, labels, self.val_groups, best, self.right, chunk, settings.ties)
 
