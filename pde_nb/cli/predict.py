@@ -57,7 +57,7 @@ def predict(
     from pde_nb.runs.finished import load
 
     check_file("--out", out)
-    how = dict(keep=list(keep), strict=strict, root=root, restart=restart, spreadsheet=True)
+    how = dict(keep=list(keep), strict=strict, root=root, restart=restart)
     with tqdm(unit=" rows", desc="predicting", file=sys.stderr, disable=None) as bar:
         told = dict(told=lambda n: bar.update(n - bar.n))
         try:

@@ -24,8 +24,14 @@ from ..inputs.preparation import FILES, Preparation, read_preparation, write_pre
 from ..methods.base import Method
 from ..networks.models import make_model
 from ..networks.text import TextClassifier, text_network
-from ..prediction.predictor import Predictor, probability_names, softmax, source_logits
-from ..prediction.temperature import Temperature, fit_temperature
+from pde_nb.prediction.predictor import (
+    Predictor,
+    Temperature,
+    fit_temperature,
+    probability_names,
+    softmax,
+    source_logits,
+)
 from ..records.seals import COPY_AGAIN, read_sealed, write_sealed
 from .grouped import as_kept
 from .record import RunRecord, count_split
