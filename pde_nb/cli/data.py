@@ -45,10 +45,8 @@ def where(name: str, /, *, root: str = "data"):
     root
         folder that holds the data set's own folder
     """
-    from pde_nb.published.published_check import check_set_name
     from pde_nb.published.published_fetch import where as place
 
-    check_set_name(name)
     print(place(name, root))
 
 # %% ../../nbs/12_cli/06_data.ipynb #da0006
@@ -66,7 +64,7 @@ def check(name: str, /, *, root: str = "data", all: bool = False, json: Output |
     json
         write what was found as JSON; - prints it
     """
-    from pde_nb.published.published_check import check_set_name, examination_text, examine
+    from pde_nb.published.published import check_set_name, examination_text, examine
 
     check_file("--json", json)
     check_set_name(name)
@@ -99,8 +97,8 @@ def fetch(
     archive
         an archive that was downloaded by other means
     """
-    from pde_nb.published.published_check import check_set_name
-    from pde_nb.published.published_fetch import Part, Unavailable, layout_of
+    from pde_nb.published.published import check_set_name
+    from pde_nb.published.published_fetch import MIRRORS, Part, Unavailable
     from pde_nb.published.published_fetch import fetch as get
 
     check_set_name(name)
@@ -108,7 +106,7 @@ def fetch(
         raise ValueError("--from FILE downloads nothing, so --mirror means nothing beside it; leave one out.")
     try:
         own = [(Part(url),) for url in mirror]
-        get(name, root, [*own, *layout_of(name).mirrors], archive)
+        get(name, root, [*own, *MIRRORS[name]], archive)
     except Unavailable as e:
         raise Stop(Exit.ENVIRONMENT, str(e)) from e
 
