@@ -27,19 +27,13 @@ from ..labelling.scarce import validation_note
 from ..methods.base import describe
 from ..prediction.predictor import Predictor
 from .finished import prediction_columns, predictor_of, save_portable
-from pde_nb.runs.first_stage import (
-    config_digest,
-    first_epoch,
-    given_run,
-    hand_over,
-    load_learned,
-    save_learned,
-)
+from .first_stage import config_digest, first_epoch, hand_over
 from .grouped import save_groups, with_groups
 from .logs import Logs, asked_logs
 from .record import FirstStageRecord, RunRecord, conclude, save_record
 from .spec import RunSpec, build, built_config, decide
 from ..sources.data import Data
+from ..training.checkpoints import load_state, save_state
 from pde_nb.training.folder import (
     ENDED_EARLY,
     REMEDY,
@@ -49,8 +43,8 @@ from pde_nb.training.folder import (
     claim,
     flat,
     load_finished,
-    read_config,
     reopen,
+    run_file,
     save_ledger,
     save_model,
     save_split,
@@ -73,9 +67,8 @@ class RunOptions(Checked):
     resume: bool = False  # go on with a run that was ended by its time
     opened: dict | None = None  # how the data was opened, for the record
     began: Callable[[Trainer, dict], None] | None = None  # called before training, with run and config
-    # of two stages: folder of a run that serves as the first; None: it is trained, in OUT/first
-    first: str | Path | None = None
-    first_in: str | Path | None = None  # folder in which runs that have the same first stage share it
+    # of two stages: folder in which runs that have the same first one share it; None: it is in OUT/first
+    first_in: str | Path | None = None
     on_epoch: object = None  # told of each epoch: a function of a row, 'csv', 'tensorboard', or several
 
 
@@ -123,7 +116,7 @@ def robust_fit(
     """Train, select by worst-group accuracy on validation, evaluate the test set once.
 
     The options are those of the run (`RunOptions`: out, restart, checkpoint_every, bar, minutes, resume,
-    first, on_epoch, …), those of its decisions (`decide`: schedule, preset, weights, inputs, train_by, seed,
+    on_epoch, …), those of its decisions (`decide`: schedule, preset, weights, inputs, train_by, seed,
     device), and by their own names the fields of `Settings`, of the method and of PDE's `Schedule`, such as
     lr=1e-3 or warmup_epochs=40. Raises `ValueError` for input that cannot be used, with the remedy. On a CPU
     the process keeps freed memory for the next batch from then on, see `keep_memory`.
@@ -153,8 +146,6 @@ def fit_spec(
             keep_memory()
         config = built_config(spec, run)
         ranks.check_alike(agreement, run, config, options)
-        if options.first is not None:
-            config["first_run"] = ranks.once(given_run, run, config, options.first)
         if options.began:
             options.began(run, config)
         warned = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
@@ -215,8 +206,6 @@ def fit_first(run: Trainer, config: dict, notes: list[str], options: RunOptions,
     method, changes = run.method.first()
     settings = replace(run.settings, **changes)
     one = Trainer(deepcopy(run.model), run.data, run.source, method, settings, run.seed, run.ranks)
-    if options.first is not None:
-        return hand_over(one, read_result(Path(options.first), one, given=True), run)
     own = dict(config, method=describe(one.method), settings=asdict(one.settings))
     own = json.loads(json.dumps(own, default=str))
     shared = options.first_in is not None
@@ -248,18 +237,16 @@ def is_finished(folder: Path, config: dict, options: RunOptions, data: Data) -> 
     return False
 
 
-def read_result(folder: Path, run: Trainer, given: bool = False) -> RunRecord:
-    "Take the weights of a finished run, of another one if `given`, and what its method learned; its record."
+def read_result(folder: Path, run: Trainer) -> RunRecord:
+    "Take the weights of a finished run, and what its method has learned; its record."
 
     def read():
-        if not given:
-            check_files(folder)
-        load_finished(run.model, folder, *([] if given else [REMEDY]))
-        if given and run.method.hands_over and read_config(folder)["method"]["name"] != run.method.name:
-            run.method.predicted = None  # nobody listened
-        else:
-            load_learned(folder, run)
-        if not (given or can_go_on(folder)):
+        check_files(folder)
+        load_finished(run.model, folder, REMEDY)
+        if run.method.hands_over:
+            path = run_file(folder, "learned.safetensors", REMEDY)
+            run.method.load_state_dict(load_state(path, "learned")["learned"])
+        if not can_go_on(folder):
             # a kill may have come between the record and this
             (folder / "checkpoint.safetensors").unlink(missing_ok=True)
         return RunRecord.read(folder), run.method.state_dict()
@@ -273,7 +260,8 @@ def read_result(folder: Path, run: Trainer, given: bool = False) -> RunRecord:
 
 def write_result(folder: Path, run: Trainer, config: dict, record: RunRecord, is_first: bool):
     "Write the result of a run, the record last."
-    save_learned(folder, run)
+    if run.method.hands_over:
+        save_state(folder / "learned.safetensors", dict(learned=run.method.state_dict()), "learned")
     save_model(folder / "model.safetensors", run.model)
     save_ledger(folder / "ledger.csv", run)
     save_split(folder / "split.csv", run.data)

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['WRITTEN', 'ANOTHER', 'FirstStageRecord', 'Cost', 'Entered', 'RunRecord', 'without_none', 'record_parts', 'judged_in',
            'rung_text', 'split_heading', 'count_split', 'conclude', 'counts_to_plain', 'counts_from_plain',
-           'save_record', 'record_from_dict', 'read_ledger', 'read_run', 'why_no_record']
+           'save_record', 'read_ledger']
 
 # %% ../../nbs/08_runs/09_record.ipynb #rc00001
 from dataclasses import asdict, dataclass, fields, replace
@@ -143,9 +143,41 @@ class RunRecord:
         return without_none(plain, "minutes")
 
     @classmethod
+    def from_dict(cls, plain: dict, **where) -> "RunRecord":
+        "The record that record.json holds, which is checked; and what is beside it."
+        same = {name: plain.get(name) for name in (*WRITTEN, "command", "surroundings")}
+        splits = {split: counts_from_plain(counts) for split, counts in plain["splits"].items()}
+        first = plain.get("first")
+        if first:
+            known = {f.name for f in fields(FirstStageRecord)}
+            first = FirstStageRecord(**{name: value for name, value in first.items() if name in known})
+        return cls(**same, evaluated=splits, first=first, **where)
+
+    @classmethod
     def read(cls, path) -> "RunRecord":
-        "The record of a run, from its folder or record.json. Raises `ValueError` as `read_run` does."
-        return read_run(path)
+        """The record of a run, from its folder or from a record.json alone.
+
+        Raises `ValueError` for what is none, is not finished, is damaged, or has no checksum.
+        """
+        path = Path(path)
+        if path.name == "record.json" and any((path.parent / name).exists() for name in PARTS):
+            path = path.parent
+        if path.is_file():
+            return cls.from_dict(read_checked(path, RECORD, ANOTHER), name=path.stem)
+        if not (path / "record.json").exists():
+            missing = "is not the folder of a finished run: it has no record.json"
+            raise ValueError(f"{str(path)!r} {missing}. {completion(path)}")
+        plain = read_record_of(path)
+        where, files = dict(name=path.resolve().name, folder=path), plain["files"]
+        if any((path / name).exists() for name in files):  # else it is a record alone
+            where["opened"] = read_checked(run_file(path, "config.json"), CONFIG, COPY_AGAIN).get("opened")
+            where["kept"] = kept_guess(path)
+            if "ledger.csv" in files:
+                where["entered"] = read_ledger(run_file(path, "ledger.csv"))
+            if "preparation.json" in files:
+                preparation = read_checked(run_file(path, "preparation.json"), PREPARATION, COPY_AGAIN)
+                where["variables"] = tuple(preparation["group_by"])
+        return cls.from_dict(plain, **where)
 
     def __str__(self):
         return "\n".join(map(str, record_parts(self)))
@@ -156,6 +188,7 @@ class RunRecord:
 WRITTEN = (  # what record.json has as it is here
     *("config", "notes", "best_epoch", "stopped", "seconds", "n_train", "train_counts", "curve", "minutes"),
 )
+ANOTHER = "name the folder of a training run, or its record.json; or train again"
 
 
 def without_none(plain: dict, *optional: str) -> dict:
@@ -271,20 +304,6 @@ def save_record(folder, record: RunRecord):
     write_record_of(folder, with_origin(**record.to_dict()))
 
 
-def record_from_dict(
-    plain: dict,  # what record.json holds, checked
-    **where,  # name, folder, opened, entered
-) -> RunRecord:
-    "The record in a dictionary."
-    same = {name: plain.get(name) for name in (*WRITTEN, "command", "surroundings")}
-    splits = {split: counts_from_plain(counts) for split, counts in plain["splits"].items()}
-    first = plain.get("first")
-    if first:
-        known = {f.name for f in fields(FirstStageRecord)}
-        first = FirstStageRecord(**{name: value for name, value in first.items() if name in known})
-    return RunRecord(**same, evaluated=splits, first=first, **where)
-
-
 def read_ledger(path: Path) -> Entered:
     "What entered when, summed over a ledger.csv. Raises `ValueError` when it is damaged."
     columns = dict(group=str, stage=int, epoch=int)
@@ -293,48 +312,3 @@ def read_ledger(path: Path) -> Entered:
         return Entered.of(ledger.assign(group=ledger["group"].map(rearm)))
     except (KeyError, TypeError, ValueError, IndexError) as e:
         raise ValueError(f"{str(path)!r} is damaged ({type(e).__name__}: {e}); {COPY_AGAIN}.") from None
-
-# %% ../../nbs/08_runs/09_record.ipynb #rc00008
-ANOTHER = "name the folder of a training run, or its record.json; or train again"
-
-
-def read_run(path) -> RunRecord:
-    """The record of a run, from its folder or from a record alone.
-
-    Raises `ValueError` for what is none, is not finished, is damaged, or has no checksum.
-    """
-    path = Path(path)
-    if path.name == "record.json" and any((path.parent / name).exists() for name in PARTS):
-        path = path.parent
-    if path.is_file():
-        return record_from_dict(read_checked(path, RECORD, ANOTHER), name=path.stem)
-    if not path.is_dir():
-        raise ValueError(
-            f"{str(path)!r}: there is no such folder or file; name the folder of a run (pde train --out), "
-            "or a record.json."
-        )
-    if not (path / "record.json").exists():
-        raise ValueError(f"{str(path)!r} {why_no_record(path)}")
-    plain = read_record_of(path)
-    where, files = dict(name=path.resolve().name, folder=path), plain["files"]
-    if any((path / name).exists() for name in files):  # else it is a record alone
-        where["opened"] = read_checked(run_file(path, "config.json"), CONFIG, COPY_AGAIN).get("opened")
-        where["kept"] = kept_guess(path)
-        if "ledger.csv" in files:
-            where["entered"] = read_ledger(run_file(path, "ledger.csv"))
-        if "preparation.json" in files:
-            preparation = read_checked(run_file(path, "preparation.json"), PREPARATION, COPY_AGAIN)
-            where["variables"] = tuple(preparation["group_by"])
-    return record_from_dict(plain, **where)
-
-
-def why_no_record(folder: Path) -> str:
-    "What is wrong with a folder that has no record."
-    if (folder / "checkpoint.safetensors").exists() or (folder / "config.json").exists():
-        return f"is not the folder of a finished run: it has no record.json. {completion(folder)}"
-    if (folder / "comparison.md").exists():
-        runs = [f", as {path.parent}" for path in sorted(folder.glob("*/*/record.json"))[:1]]
-        return (
-            f"is the folder of a comparison: comparison.html is its report; name a run of it{''.join(runs)}."
-        )
-    return "is not the folder of a run: it has neither config.json nor record.json."
