@@ -7,11 +7,31 @@ __all__ = ['Data', 'check_data', 'make_data', 'from_arrays', 'far_notes']
 
 # %% ../../nbs/05_sources/02_data.ipynb #112b89fa
 import warnings
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
+from jaxtyping import Bool, Int, Int8, Shaped
 
-from ..algorithm.groups import Groups, Overlap
+from ..algorithm.groups import Groups, Overlap, as_column, make_groups, overlapping_groups
 from ..core.arguments import did_you_mean
+from ..core.statistics import far_columns
+from ..core.tables import Table
+from pde_nb.sources.blanks import (
+    UNLABELLED,
+    Guess,
+    blank_cells,
+    check_found,
+    column_with_blanks,
+    ids_of_known,
+    known_groups,
+    known_part,
+    known_values,
+    labelled_examples,
+    partial_groups,
+    without_unlabelled,
+)
+from .examples import Arrays, Columns, Pictures, Texts, fingerprint, make_arrays
 from pde_nb.sources.splits import (
     SPLITS,
     check_classes,
@@ -22,16 +42,6 @@ from pde_nb.sources.splits import (
     split_code,
     split_counts,
 )
-
-# %% ../../nbs/05_sources/02_data.ipynb #e290ab97
-from dataclasses import dataclass
-from functools import cached_property
-
-from jaxtyping import Bool, Int, Int8, Shaped
-
-from ..core.tables import Table
-from .blanks import Guess, blank_cells, labelled_examples
-from .examples import Arrays, Columns, Pictures, Texts, fingerprint
 
 # %% ../../nbs/05_sources/02_data.ipynb #c484aca6
 @dataclass(frozen=True, eq=False, repr=False)
@@ -96,18 +106,14 @@ class Data:
 # %% ../../nbs/05_sources/02_data.ipynb #7e98a723
 def _labelled_rows(data: Data):
     "Who has no blank in an attribute that divides; those of test rows leave no trace in training groups."
-    labelled = labelled_examples(data.train_groups)
-    for name in data.train_groups.variables[1:]:
-        if name in data.attributes:
-            labelled = labelled & ~blank_cells(data.attributes[name])
-    return labelled
+    names = [name for name in data.train_groups.variables[1:] if name in data.attributes]
+    blank = [blank_cells(data.attributes[name]) for name in names]
+    return labelled_examples(data.train_groups) & ~np.any([np.zeros(len(data), bool), *blank], axis=0)
 
 
 def _groups_bytes(groups):
     "What a digest sees of groups."
-    if isinstance(groups, Overlap):
-        return np.packbits(groups.member).tobytes()
-    return groups.digest.encode()
+    return np.packbits(groups.member).tobytes() if isinstance(groups, Overlap) else groups.digest.encode()
 
 # %% ../../nbs/05_sources/02_data.ipynb #opened01
 def check_data(data):
@@ -118,23 +124,6 @@ def check_data(data):
             f"the data is {given}; open it first, as in from_table('loans.csv', label='granted', "
             "attribute='district'), or with from_folder or from_arrays."
         )
-
-# %% ../../nbs/05_sources/02_data.ipynb #8edb5047
-from dataclasses import field
-
-from ..algorithm.groups import as_column, make_groups, overlapping_groups
-from pde_nb.sources.blanks import (
-    UNLABELLED,
-    blank_cells,
-    check_found,
-    column_with_blanks,
-    ids_of_known,
-    known_groups,
-    known_part,
-    known_values,
-    partial_groups,
-    without_unlabelled,
-)
 
 # %% ../../nbs/05_sources/02_data.ipynb #94743933
 @dataclass(frozen=True)
@@ -196,9 +185,8 @@ class _Remarks:
 
 def _check_lengths(columns, split):
     "Refuse columns of different lengths."
+    columns = columns if split is None else columns | {"split": split}
     lengths = {name: len(column) for name, column in columns.items()}
-    if split is not None:
-        lengths["split"] = len(split)
     if len(set(lengths.values())) > 1:
         raise ValueError(f"lengths differ: {lengths}; give one of each per example.")
 
@@ -207,25 +195,31 @@ MOST_FRACTIONS = 20  # so many different values with fractions may still be cate
 
 
 def _attribute_column(values, name, unlabelled=None):
-    "A checked attribute: like `_categories`, but a cell may be blank."
+    "A checked attribute: like `_categories`, but a cell may be blank, and the values must repeat."
     blank = blank_cells(values, unlabelled)
-    words = np.asarray(values)
-    if words.dtype == object and blank.shape == words.shape:
-        words = words[~blank]
-    if blank.ndim == 1 and words.dtype.kind in "OU" and (words == UNLABELLED).any():
-        raise ValueError(
-            f"{name} has the value {UNLABELLED!r}, which stands for a blank here; say so with "
-            f"unlabelled={UNLABELLED!r} (--unlabelled), or rename the value."
-        )
-    if not blank.ndim or not blank.any() or blank.ndim > 1:
-        return _categories(values, name)
-    if blank.all():
+    if blank.ndim != 1 or not blank.any():
+        known, blank = values, np.zeros(len(values), bool)
+    elif blank.all():
         raise ValueError(
             f"the attribute {name!r} has no value in any of {len(blank):,} rows; label some of them, "
             "or leave the attribute out and take method 'jtt', 'lff' or 'eiil'."
         )
-    known = np.asarray(values, object)[~blank]
-    return column_with_blanks(_categories(known, name), blank)
+    else:
+        known = np.asarray(values, object)[~blank]
+    known = _categories(known, name)
+    if known.dtype.kind == "U" and (known == UNLABELLED).any():
+        raise ValueError(
+            f"{name} has the value {UNLABELLED!r}, which stands for a blank here; say so with "
+            f"unlabelled={UNLABELLED!r} (--unlabelled), or rename the value."
+        )
+    if len(known) > MOST_FRACTIONS and len(np.unique(known[:1000])) == len(known[:1000]):
+        if len(np.unique(known)) == len(known):
+            raise ValueError(
+                f"the attribute {name!r} has another value in each of {len(known):,} rows, such as "
+                f"{known[0].item()!r}, so every group would be a single example; name a column whose values "
+                "repeat, or cut its values into a few ranges first."
+            )
+    return column_with_blanks(known, blank)
 
 
 def _categories(values, name):
@@ -275,9 +269,8 @@ def _check_codes(column, name, classes):
     "Refuse names of classes that are double, and labels that are no positions among them."
     if len(set(classes)) < len(classes):
         raise ValueError(f"classes={classes} names a class twice; give each its own name.")
-    positions = range(len(classes))
     for value in np.unique(column).tolist():
-        if not isinstance(value, int) or value not in positions:
+        if not isinstance(value, int) or value not in range(len(classes)):
             raise ValueError(
                 f"{name} has the value {value!r}; "
                 f"where classes are named, labels are their positions 0 … {len(classes) - 1}."
@@ -286,37 +279,18 @@ def _check_codes(column, name, classes):
 
 def _attributes(attributes, given: DataOptions):
     "Checked columns, by name."
-    label = given.label
     if not isinstance(attributes, dict):
         attributes = {"a": attributes}
-    if label in attributes:
+    if given.label in attributes:
         raise ValueError(
-            f"{label!r} is the label and an attribute at once; "
+            f"{given.label!r} is the label and an attribute at once; "
             "an attribute must be something else than the label."
         )
     columns = {name: _attribute_column(v, name, given.unlabelled) for name, v in attributes.items()}
     if given.unlabelled is not None:
         cells = [blank_cells(v, given.unlabelled) & ~blank_cells(v) for v in attributes.values()]
         check_found(sum(int(c.sum()) for c in cells), given.unlabelled, columns)
-    for name, column in columns.items():
-        _check_repeats(name, column)
     return columns
-
-
-SEEN = 1000  # rows among which most columns have a value twice
-
-
-def _check_repeats(name, column):
-    "Refuse an attribute that numbers the examples: each would be a group of its own."
-    if len(np.unique(known_part(column[:SEEN]))) < len(column[:SEEN]):
-        return
-    column = known_part(column)
-    if len(column) > MOST_FRACTIONS and len(np.unique(column)) == len(column):
-        raise ValueError(
-            f"the attribute {name!r} has another value in each of {len(column):,} rows, such as "
-            f"{column[0].item()!r}, so every group would be a single example; name a column whose values "
-            "repeat, or cut its values into a few ranges first."
-        )
 
 # %% ../../nbs/05_sources/02_data.ipynb #fbd128b0
 def _training_groups(codes, class_values, attributes, given: DataOptions, remarks) -> Groups:
@@ -393,8 +367,7 @@ def _evaluation_groups(wanted, train_groups, y, attributes) -> Groups | Overlap:
                 f"eval_groups={wanted!r}; "
                 "give Groups, an Overlap, 'overlap', or nothing for the training groups."
             )
-        _check_yes_or_no(attributes)
-        wanted = overlapping_groups(y, **{name: _has(values) for name, values in attributes.items()})
+        wanted = overlapping_groups(y, **{name: _has(name, v) for name, v in attributes.items()})
     if len(wanted) != len(y):
         raise ValueError(
             f"eval_groups has {len(wanted)} examples of {len(y)}; "
@@ -403,24 +376,17 @@ def _evaluation_groups(wanted, train_groups, y, attributes) -> Groups | Overlap:
     return wanted
 
 
-def _has(values):
-    "Who is known to have an attribute: where it is blank, nobody."
+def _has(name, values):
+    "Who is known to have an attribute: where it is blank, nobody. Raises `ValueError` unless it is 0 or 1."
+    known = known_part(values)
+    odd = ~np.isin(known, (0, 1)) if known.dtype.kind in "biu" else np.ones(len(known), bool)
+    if odd.any():
+        raise ValueError(
+            "eval_groups='overlap' needs attributes of 0 and 1 or of yes and no as booleans; "
+            f"{name!r} has {known[odd].tolist()[0]!r}."
+        )
     blank = blank_cells(values)
     return np.where(blank, False, values).astype(bool) if blank.any() else values
-
-
-def _check_yes_or_no(attributes):
-    "Refuse attributes that an example cannot simply have or not have."
-    for name, values in attributes.items():
-        values = known_part(values)
-        odd = np.ones(len(values), bool)
-        if values.dtype.kind in "biu":
-            odd = ~np.isin(values, (0, 1))
-        if odd.any():
-            raise ValueError(
-                "eval_groups='overlap' needs attributes of 0 and 1 or of yes and no as booleans; "
-                f"{name!r} has {values[odd].tolist()[0]!r}."
-            )
 
 # %% ../../nbs/05_sources/02_data.ipynb #e825449f
 def _check_groups(train_groups, eval_groups, split, remarks):
@@ -457,37 +423,23 @@ def _heading(data: Data) -> str:
 
 def _description(data: Data, max_rows: int) -> str:
     "The text of `Data.describe`."
-    groups = data.train_groups if data.partial else data.eval_groups
-    rows = list(zip(names_of_groups(groups), *split_counts(groups, data.split)))
+    train, groups = data.train_groups, data.train_groups if data.partial else data.eval_groups
+    counts = split_counts(groups, data.split).T.tolist()
+    rows = [(name, *map("{:,}".format, of)) for name, of in zip(names_of_groups(groups), counts)]
     if len(rows) > max_rows:
         half = max_rows // 2
-        left_out = (f"… {len(rows) - 2 * half} more …", "", "", "")
-        rows = [*rows[:half], left_out, *rows[-half:]]
-    rows.append(("all examples", *((data.split == s).sum() for s in range(3))))
-    table = Table(("group", *SPLITS), [(name, *map(_number_text, counts)) for name, *counts in rows])
-    lines = [_heading(data), *_training_line(data), "", table.text()]
-    return "\n".join([*lines, *(f"note: {note}" for note in data.notes)])
-
-
-def _training_line(data) -> list[str]:
-    "A line about the groups to train by, where they are not the groups to be judged by."
-    groups = data.train_groups
-    if groups is data.eval_groups or data.partial:
-        return []
-    counts = data.groups("train").counts
-    counts = counts[counts > 0]
-    return [
-        f"trained by {groups.n_groups} groups of {', '.join(groups.variables)}, "
-        f"{len(counts)} of them with training examples, the smallest {counts.min():,}"
-    ]
-
-
-def _number_text(n) -> str:
-    return n if isinstance(n, str) else f"{n:,}"
-
-# %% ../../nbs/05_sources/02_data.ipynb #d5e22139
-from ..core.statistics import far_columns
-from .examples import make_arrays
+        rows[half:-half] = [(f"… {len(rows) - 2 * half} more …", "", "", "")]
+    rows.append(("all examples", *(f"{(data.split == s).sum():,}" for s in range(3))))
+    lines = [_heading(data)]
+    if train is not groups:
+        used = data.groups("train").counts
+        used = used[used > 0]
+        lines.append(
+            f"trained by {train.n_groups} groups of {', '.join(train.variables)}, "
+            f"{len(used)} of them with training examples, the smallest {used.min():,}"
+        )
+    lines += ["", Table(("group", *SPLITS), rows).text(), *(f"note: {note}" for note in data.notes)]
+    return "\n".join(lines)
 
 # %% ../../nbs/05_sources/02_data.ipynb #268577c5
 def from_arrays(
@@ -501,8 +453,7 @@ def from_arrays(
 
     Raises `ValueError` for what cannot be trained on; warns of, and notes, what a user should know.
     """
-    attributes = attribute if isinstance(attribute, dict) else {"a": attribute}
-    attributes = {} if attribute is None else attributes
+    attributes = {} if attribute is None else attribute
     inputs = make_arrays(x)
     notes = (*options.pop("notes", ()), *far_notes(inputs))
     return make_data(inputs, y, attributes, split, notes=notes, **options)
@@ -512,12 +463,11 @@ def far_notes(inputs: Arrays) -> list[str]:
     "What to know of features with values absurdly far from all others."
     if inputs.kind != "features" or inputs.path is not None:  # in a file they are not looked for
         return []
-    notes = []
-    for column, rows in far_columns(inputs.x).items():
-        value = inputs.x[rows[0], column]
-        notes.append(
-            f"column {column} of x has {len(rows):,} of {len(inputs):,} values absurdly far from the others, "
-            f"the first, {value:g}, in row {rows[0]}: once standardised, the others are all alike"
-        )
+    notes = [
+        f"column {column} of x has {len(rows):,} of {len(inputs):,} values absurdly far from the others, "
+        f"the first, {inputs.x[rows[0], column]:g}, in row {rows[0]}: once standardised, the others are all "
+        "alike"
+        for column, rows in far_columns(inputs.x).items()
+    ]
     more = [f"{len(notes) - 3} more columns have such values"] if len(notes) > 3 else []
     return notes[:3] + more
