@@ -14,11 +14,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ..columns.columns import KINDS
 from ..core.arguments import did_you_mean
 from ..published.published import READERS, relabel, with_class_terms
 from ..runs.grouped import as_kept
 from ..sources.columnar import from_parquet, is_stored_table
+from ..sources.columns import KINDS
 from ..sources.data import Data, from_arrays
 from ..sources.known import only_known
 from ..sources.stored import LARGE, open_npy

@@ -15,11 +15,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from ..algorithm.groups import make_groups, random_rank
-from ..columns.columns import KINDS
-from ..columns.refusals import WAYS, Doubt, RefusedColumn
 from ..core.arguments import did_you_mean, number
 from ..runs.fit import robust_fit
 from ..sources.blanks import blank_cells, column_with_blanks, known_values, value_codes
+from ..sources.columns import KINDS, without_options
 from ..sources.data import Data, from_arrays
 from ..sources.tables import from_table
 
@@ -258,22 +257,11 @@ def table_data(frame, codes, attributes: dict, split, how: dict, about: dict) ->
     features = [name for name in names if how["columns"].get(name) != "drop"]
     try:
         return from_table(whole, label, others, split=part, features=features, **how, **about)
-    except RefusedColumn as e:
-        raise ValueError(own_words(e.doubt, others)) from None
-
-
-def own_words(doubt: Doubt, attributes: list[str]) -> str:
-    "What is wrong with a column, and what someone who has it in a DataFrame can do about it."
-    ways = [doubt.first] if doubt.first else []
-    if doubt.name in attributes:
-        ways.append("write another word where it is a name")
-        return f"sensitive_features: {doubt.fault}; {', or '.join(ways)}."
-    if doubt.fill:
-        ways.append(f"missing='fill' {doubt.fill}")
-    for kind in doubt.kinds:
-        asked = {doubt.name: "number" if kind == "keep" else kind}
-        ways.append(f"columns={asked} {WAYS[kind]}")
-    return f"X: {doubt.fault}; {', or '.join(ways)}."
+    except ValueError as e:
+        text = without_options(str(e))
+        if text.startswith("attribute"):
+            raise ValueError(f"sensitive_features: {text.partition(', or ')[0]}.") from None
+        raise ValueError(f"X: {text}") from None
 
 
 def fresh(name: str, taken: set) -> str:

@@ -232,15 +232,9 @@ def sample_of(
 def table_feed(preparation: Preparation, inputs: Columns) -> dict[str, np.ndarray]:
     "The columns of a table as numbers and as positions of categories."
     numbers = [inputs.columns[code.name].astype(np.float64) for code in number_codes(preparation)]
-    positions = [positions_in(code, inputs.columns[code.name]) for code in category_codes(preparation)]
+    positions = [code.positions(inputs.columns[code.name]) for code in category_codes(preparation)]
     found = dict(numbers=numbers, categories=positions)
     return {name: np.stack(columns, 1) for name, columns in found.items() if columns}
-
-
-def positions_in(code: ColumnCode, column: Shaped[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
-    "The position of each value among the known ones; −1 for any other."
-    columns, known = code.encode(column)
-    return np.where(known, columns.argmax(1), -1)
 
 # %% ../../nbs/08_deployment/31_graph.ipynb #gr000031
 def first_rows(inputs: Columns | Arrays | Pictures | Texts, n: int) -> Columns | Arrays | Pictures | Texts:

@@ -14,15 +14,15 @@ import numpy as np
 from ..algorithm.groups import Groups, Overlap, make_groups
 from ..algorithm.metrics import Figures, GroupCounts, count_correct, figures, figures_table
 from ..core.arguments import did_you_mean
-from ..core.cells import says_missing
 from ..core.files import with_origin
 from ..core.tables import Table
-from ..inputs.encoding import number_or_text
+from ..inputs.encoding import encode, number_or_text
 from ..inputs.preparation import Preparation
 from ..prediction.predictor import Prediction, Predictor
 from ..prediction.rows import NewRows
 from ..records.seals import write_sealed
 from ..sources.blanks import has_no_value, known_groups, stands_for
+from ..sources.columns import says_missing
 
 # %% ../../nbs/08_deployment/22_other_data.ipynb #ju000007
 @dataclass(frozen=True, eq=False)
@@ -305,7 +305,7 @@ class Watch:
         for code in self.preparation.codes:
             values = rows.inputs.columns[code.name]
             if code.standard is not None:
-                encoded, _ = code.encode(values)
+                encoded = encode((code,), {code.name: values})
                 self.sums[code.name] = self.sums.get(code.name, 0.0) + float(encoded.sum(dtype=np.float64))
             elif code.values is not None:
                 self.add_unknown(code, values)

@@ -28,14 +28,14 @@ from .decoding import CACHE_VERSION, decode_all
 from pde_nb.inputs.encoding import (
     ColumnCode,
     Standard,
-    code_dict,
-    code_from_dict,
-    encode_stored,
+    encode,
+    known_cells,
     learn_column,
     learn_in_pieces,
     learn_stored,
     standard_dict,
     standard_from_dict,
+    with_word,
 )
 from .texts import TokenSource
 from ..sources.columnar import StoredTable
@@ -147,13 +147,13 @@ def stored_table_source(inputs: StoredTable, split, *, device, normalise, digest
     about = dict(what="codes of columns", inputs=digest, settings=settings)
 
     def learn():
-        return dict(codes=[code_dict(code) for code in learn_stored(inputs, train, normalise is not None)])
+        return dict(codes=[code.to_dict() for code in learn_stored(inputs, train, normalise is not None)])
 
     def encoded():
         for _, values in inputs.pieces():
-            yield encode_stored(codes, values)
+            yield encode(codes, {name: with_word(cells) for name, cells in values.items()})
 
-    codes = tuple(map(code_from_dict, kept(about, learn)["codes"]))
+    codes = tuple(map(ColumnCode.from_dict, kept(about, learn)["codes"]))
     names = [output for code in codes for output in code.outputs]
     path = cache_folder() / "stored" / f"table-{settings}.npy"
     x = cached_array(path, (len(inputs), len(names)), np.float32, about, encoded)
@@ -174,25 +174,22 @@ def table_source(
     Raises `ValueError` for values that are not finite and for columns with too many categories.
     """
     train = _training_rows(split, len(next(iter(columns.values()))))
-    parts, codes = [], []
-    notes = []
+    codes, notes, how = [], [], how or {}
     for name, column in columns.items():
         if column.dtype.kind in "biuf":
             check_finite(column, f"column {name!r}")
-        code = learn_column(name, column, train, (how or {}).get(name), normalise is not None)
-        encoded, known = code.encode(column if code.values is None else column.astype(str))
-        parts.append(encoded)
-        codes.append(code)
-        unseen = int((~known).sum())
-        if unseen:
+        codes.append(learn_column(name, column, train, how.get(name), normalise is not None))
+    codes = tuple(codes)
+    x = encode(codes, columns)
+    for code, known in known_cells(codes, columns, x):
+        if not known.all():
             notes.append(
-                f"{unseen} of {len(column)} examples have a value of {name!r} that training lacks; "
-                "it counts as none of the known ones"
+                f"{(~known).sum()} of {len(known)} examples have a value of {code.name!r} that training "
+                "lacks; it counts as none of the known ones"
             )
     names = [output for code in codes for output in code.outputs]
     settings = settings_digest("table", digest, names, normalise is not None, np.packbits(train).tobytes())
-    x = np.concatenate(parts, 1).astype(np.float32)
-    about = dict(names=names, notes=notes, codes=tuple(codes))
+    about = dict(names=names, notes=notes, codes=codes)
     return ArraySource(x, kind="table", device=device, digest=settings, **about)
 
 # %% ../../nbs/05_inputs/09_inputs.ipynb #b111c755

@@ -4,9 +4,10 @@
 
 # %% auto #0
 __all__ = ['FILES', 'PREPARATION', 'PixelCode', 'TokenCode', 'Preparation', 'prepared', 'picture_array', 'StandardForm',
-           'ColumnForm', 'PreparationForm', 'write_preparation', 'read_preparation']
+           'ColumnForm', 'PreparationForm', 'write_preparation', 'read_preparation', 'with_tuples', 'tokenizer_text',
+           'read_tokenizer']
 
-# %% ../../nbs/05_inputs/15_preparation.ipynb #pp000004
+# %% ../../nbs/05_inputs/15_preparation.ipynb #pr000003
 import json
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -18,15 +19,7 @@ from ..core.arguments import Count
 from ..core.files import write_whole
 from .batches import PixelSource, Source
 from .decoding import decode_all
-from pde_nb.inputs.encoding import (
-    ColumnCode,
-    Standard,
-    code_dict,
-    code_from_dict,
-    listed_as_tuples,
-    standard_dict,
-    standard_from_dict,
-)
+from .encoding import ColumnCode, Standard, encode, standard_dict, standard_from_dict
 from .inputs import ArraySource
 from .texts import TokenSource
 from ..records.seals import COPY_AGAIN, Document, read_checked, write_checked
@@ -34,7 +27,7 @@ from ..sources.blanks import known_values
 from ..sources.data import Data
 from ..sources.examples import Arrays, Columns, Pictures, Texts
 
-# %% ../../nbs/05_inputs/15_preparation.ipynb #pp000007
+# %% ../../nbs/05_inputs/15_preparation.ipynb #pr000006
 @dataclass(frozen=True)
 class PixelCode:
     "How pictures become tensors."
@@ -57,7 +50,18 @@ class TokenCode:
     side: str  # on which texts are padded
     inputs: tuple[str, ...]  # what the network takes
 
-# %% ../../nbs/05_inputs/15_preparation.ipynb #pp000008
+    @classmethod
+    def of(cls, inputs: Texts, source: TokenSource) -> "TokenCode":
+        "How the texts of a data set became tokens."
+        known = source.tokenizer
+        special = {
+            name: str(text) for name, text in known.special_tokens_map.items() if isinstance(text, str)
+        }
+        pairs = inputs.second is not None
+        taken = tuple(known.model_input_names)
+        return cls(inputs.names, pairs, source.max_tokens, special, known.padding_side, taken)
+
+
 @dataclass(frozen=True, eq=False)
 class Preparation:
     "What turns new rows into batches, and answers into names."
@@ -91,54 +95,36 @@ class Preparation:
         source: Source,  # that `make_source` made of it
         centre: int | None = None,  # of `make_source`, for picture files
     ) -> "Preparation":
-        "That of a data set and its source."
-        return learn_preparation(data, source, centre)
+        "All that new rows need to become what the rows of a data set became."
+        inputs = data.inputs
+        groups = getattr(data.eval_groups, "variables", ())
+        if set(data.train_groups.variables[1:]) <= set(data.attributes) and data.guess:
+            groups = data.train_groups.variables  # judged in the groups of the rows that have a label
+        more = {}
+        if inputs.kind == "table":
+            more = dict(codes=source.codes)
+        elif inputs.kind == "features":
+            more = dict(standard=source.standard)
+        elif inputs.kind == "texts":
+            more = dict(tokens=TokenCode.of(inputs, source), tokenizer=source.tokenizer)
+        elif inputs.kind == "pixels":
+            more = dict(pixels=PixelCode(*source.moments, source.pixel_type))
+        else:
+            pixels = PixelCode(*source.moments, source.pixel_type, source.shape[1], centre)
+            more = dict(pixels=pixels, image=inputs.column)
+        return cls(
+            kind=inputs.kind,
+            classes=data.classes,
+            label=data.train_groups.variables[0],
+            attributes={
+                name: tuple(known_values(column).tolist()) for name, column in data.attributes.items()
+            },
+            group_by=tuple(groups),
+            shape=source.shape,
+            **more,
+        )
 
-# %% ../../nbs/05_inputs/15_preparation.ipynb #pp000009
-def learn_preparation(data: Data, source: Source, centre) -> Preparation:
-    "All that new rows need to become what the rows of a data set became."
-    inputs = data.inputs
-    groups = getattr(data.eval_groups, "variables", ())
-    if set(data.train_groups.variables[1:]) <= set(data.attributes) and data.guess:
-        groups = data.train_groups.variables  # judged in the groups of the rows that have a label
-    about = dict(
-        kind=inputs.kind,
-        classes=data.classes,
-        label=data.train_groups.variables[0],
-        attributes={name: tuple(known_values(values).tolist()) for name, values in data.attributes.items()},
-        group_by=tuple(groups),
-        shape=source.shape,
-    )
-    if inputs.kind == "table":
-        return Preparation(**about, codes=source.codes)
-    if inputs.kind == "features":
-        return Preparation(**about, standard=source.standard)
-    if inputs.kind == "texts":
-        return Preparation(**about, tokens=token_code(inputs, source), tokenizer=source.tokenizer)
-    mean, std = source.moments
-    dtype = source.pixel_type
-    if inputs.kind == "pixels":
-        return Preparation(**about, pixels=PixelCode(mean, std, dtype))
-    pixels = PixelCode(mean, std, dtype, source.shape[1], centre)
-    return Preparation(**about, pixels=pixels, image=inputs.column)
-
-
-def token_code(inputs: Texts, source: TokenSource) -> TokenCode:
-    "How the texts of a data set became tokens."
-    tokenizer = source.tokenizer
-    special = {
-        name: str(text) for name, text in tokenizer.special_tokens_map.items() if isinstance(text, str)
-    }
-    return TokenCode(
-        names=inputs.names,
-        pairs=inputs.second is not None,
-        max_tokens=source.max_tokens,
-        special=special,
-        side=tokenizer.padding_side,
-        inputs=tuple(tokenizer.model_input_names),
-    )
-
-# %% ../../nbs/05_inputs/15_preparation.ipynb #pp000011
+# %% ../../nbs/05_inputs/15_preparation.ipynb #pr000008
 def prepared(
     preparation: Preparation,
     inputs: Columns | Arrays | Pictures | Texts,  # of new rows; columns may have nan where a value is missing
@@ -153,9 +139,7 @@ def prepared(
     if inputs.kind != kind:
         raise ValueError(f"the model was trained on {kind}, and these rows are {inputs.kind}.")
     if kind == "table":
-        parts = [code.encode(inputs.columns[code.name])[0] for code in preparation.codes]
-        x = np.concatenate(parts, 1).astype(np.float32)
-        return ArraySource(x, kind=kind, device=device)
+        return ArraySource(encode(preparation.codes, inputs.columns), kind=kind, device=device)
     if kind == "texts":
         how = dict(tokenizer=preparation.tokenizer, max_tokens=preparation.tokens.max_tokens)
         return TokenSource(inputs.first, inputs.second, **how, device=device, progress=progress)
@@ -183,7 +167,7 @@ def picture_array(preparation: Preparation, inputs, cache, progress) -> np.ndarr
         )
     return inputs.x
 
-# %% ../../nbs/05_inputs/15_preparation.ipynb #pp000013
+# %% ../../nbs/05_inputs/15_preparation.ipynb #pr000010
 FILES = ("preparation.json", "tokenizer.json")  # of a preparation in a folder
 
 
@@ -220,45 +204,46 @@ class PreparationForm:
 
 PREPARATION = Document("the preparation of a model", PreparationForm)
 
-# %% ../../nbs/05_inputs/15_preparation.ipynb #pp000014
+
 def write_preparation(folder, preparation: Preparation):
     "Write the files of a preparation into a folder."
     folder = Path(folder)
     if preparation.tokenizer is not None:
         text = tokenizer_text(preparation.tokenizer)
         write_whole(folder / "tokenizer.json", lambda path: Path(path).write_text(text, encoding="utf-8"))
-    write_checked(folder / "preparation.json", PREPARATION, preparation_dict(preparation))
+    plain = {f.name: getattr(preparation, f.name) for f in fields(preparation) if f.name != "tokenizer"}
+    plain["codes"] = [code.to_dict() for code in preparation.codes]
+    plain["standard"] = standard_dict(preparation.standard)
+    plain["pixels"] = preparation.pixels and asdict(preparation.pixels)
+    plain["tokens"] = preparation.tokens and asdict(preparation.tokens)
+    plain = json.loads(json.dumps(plain))  # tuples as lists
+    write_checked(folder / "preparation.json", PREPARATION, plain)
 
 
 def read_preparation(folder) -> Preparation:
     "The preparation in a folder. Raises `ValueError` for one that is not there or damaged."
     folder = Path(folder)
     plain = read_checked(folder / "preparation.json", PREPARATION, COPY_AGAIN)
-    tokens = plain["tokens"] and TokenCode(**listed_as_tuples(plain["tokens"]))
+    tokens = plain["tokens"] and TokenCode(**with_tuples(plain["tokens"]))
     return Preparation(
         **{name: plain[name] for name in ("kind", "label", "image")},
         classes=tuple(plain["classes"]),
         attributes={name: tuple(values) for name, values in plain["attributes"].items()},
         group_by=tuple(plain["group_by"]),
         shape=plain["shape"] and tuple(plain["shape"]),
-        codes=tuple(map(code_from_dict, plain["codes"])),
+        codes=tuple(map(ColumnCode.from_dict, plain["codes"])),
         standard=standard_from_dict(plain["standard"]),
-        pixels=plain["pixels"] and PixelCode(**listed_as_tuples(plain["pixels"])),
+        pixels=plain["pixels"] and PixelCode(**with_tuples(plain["pixels"])),
         tokens=tokens,
         tokenizer=tokens and read_tokenizer(folder / "tokenizer.json", tokens),
     )
 
-# %% ../../nbs/05_inputs/15_preparation.ipynb #pp000015
-def preparation_dict(preparation: Preparation) -> dict:
-    "A preparation as plain values."
-    plain = {f.name: getattr(preparation, f.name) for f in fields(preparation) if f.name != "tokenizer"}
-    plain["codes"] = [code_dict(code) for code in preparation.codes]
-    plain["standard"] = standard_dict(preparation.standard)
-    plain["pixels"] = preparation.pixels and asdict(preparation.pixels)
-    plain["tokens"] = preparation.tokens and asdict(preparation.tokens)
-    return json.loads(json.dumps(plain))  # tuples as lists
 
-# %% ../../nbs/05_inputs/15_preparation.ipynb #pp000016
+def with_tuples(plain: dict) -> dict:
+    "A dictionary with tuples in place of lists."
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in plain.items()}
+
+
 def tokenizer_text(tokenizer) -> str:
     "A fast tokenizer as JSON, without what the last call left in it."
     from tokenizers import Tokenizer

@@ -35,18 +35,12 @@ def blank_cells(
 ) -> Bool[np.ndarray, " n"]:
     "Which cells of a column have no value."
     column = np.asarray(values)
-    if hasattr(values, "isna"):
-        blank = np.asarray(values.isna())
-    elif column.dtype == object:
-        blank = np.array([has_no_value(v) for v in column], bool)
-    elif column.dtype.kind == "f":
-        blank = np.isnan(column)
-    else:
-        blank = np.zeros(column.shape, bool)
     if column.dtype.kind == "U":
         blank = np.char.strip(column) == ""
     elif column.dtype == object:
-        blank = blank | np.array([isinstance(v, str) and not v.strip() for v in column], bool)
+        blank = np.array([has_no_value(v) or (isinstance(v, str) and not v.strip()) for v in column], bool)
+    else:
+        blank = np.asarray(column != column)  # nan, and no point in time
     if unlabelled is not None:
         cells = column.tolist()
         for i in np.flatnonzero(~blank):
@@ -58,11 +52,10 @@ def check_found(found: int, unlabelled, columns: dict):
     "Raises `ValueError` where no cell has the value that is said to stand for a blank."
     if unlabelled is None or found or not plain_text(unlabelled):  # an empty text is a blank anyway
         return
-    values = [repr(v) for v in known_values(next(iter(columns.values()))).tolist()[:5]] if columns else []
-    there = f"{next(iter(columns))!r} has {', '.join(values)}" if columns else "there is no attribute"
+    there = [f"{name!r} has {known_values(column).tolist()[:5]}" for name, column in columns.items()]
     raise ValueError(
-        f"unlabelled={unlabelled!r} stands for a blank, and no cell has this value: {there}. Correct it, or "
-        "leave it out where nothing is blank."
+        f"unlabelled={unlabelled!r} stands for a blank, and no cell has this value: "
+        f"{'; '.join(there) or 'there is no attribute'}. Correct it, or leave it out where nothing is blank."
     )
 
 
@@ -74,13 +67,11 @@ def mask_blanks(
     """The table with what says nothing as a blank in some columns: an empty text, and `unlabelled`.
 
     Raises `ValueError` where no cell has that value."""
-    said = {name: blank_cells(frame[name], unlabelled) & frame[name].notna().to_numpy() for name in names}
-    found = sum(int((cells & ~blank_cells(frame[name])).sum()) for name, cells in said.items())
+    blank = {name: blank_cells(frame[name], unlabelled) for name in names}
+    found = sum(int((cells & ~blank_cells(frame[name])).sum()) for name, cells in blank.items())
     check_found(found, unlabelled, {name: frame[name] for name in names})
-    for name, cells in said.items():
-        if cells.any():
-            frame = frame.assign(**{name: frame[name].mask(cells)})
-    return frame
+    new = {name: cells for name, cells in blank.items() if (cells & frame[name].notna()).any()}
+    return frame.assign(**{name: frame[name].mask(cells) for name, cells in new.items()}) if new else frame
 
 # %% ../../nbs/05_sources/01_blanks.ipynb #bl000010
 def column_with_blanks(

@@ -18,11 +18,10 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int, Shaped
 
-from ..columns.refusals import check_kinds
 from ..core.arguments import did_you_mean
-from ..core.cells import says_missing
 from ..core.environment import need
 from .blanks import column_with_blanks
+from .columns import check_kinds, says_missing
 from .data import Data, make_data
 from .examples import Arrays, Texts, fingerprint, string_array
 from .splits import split_code

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['SPLITS', 'split_code', 'split_codes', 'part_of_groups', 'divide_groups', 'complete_split', 'check_classes',
-           'note_empty_groups', 'split_counts', 'names_of_groups']
+           'note_empty_groups', 'split_counts', 'names_of_groups', 'some_names']
 
 # %% ../../nbs/05_sources/01_splits.ipynb #sp000004
 import numpy as np
@@ -73,31 +73,24 @@ def complete_split(split, groups, shares, seed: int, remarks) -> Int8[np.ndarray
         raise ValueError(f"shares={shares}; give the three shares of train, val and test, the first above 0.")
     if split is None:
         text = "/".join(f"{share:g}" for share in shares)
-        remarks.add(
-            f"no split was given: one was made at random within groups, shares {text}, seed {seed}",
-            warn=False,
-        )
+        made = f"one was made at random within groups, shares {text}, seed {seed}"
+        remarks.add(f"no split was given: {made}", warn=False)
         return divide_groups(groups, shares, seed)
     split = split_codes(split).copy()
     if not (split == 0).any():
         names = sorted({(*SPLITS, "unused")[code] for code in split.tolist()})
         raise ValueError(f"no example is in the training split; the splits are {names}.")
     if not (split == 1).any():
-        _carve_validation(split, groups, shares, seed, remarks)
+        train = np.flatnonzero(split == 0)
+        share = shares[1] / (shares[0] + shares[1])
+        split[train] = divide_groups(part_of_groups(groups, train), (1 - share, share), seed)
+        remarks.add(
+            f"there was no validation split: {(split == 1).sum():,} of {len(train):,} training examples "
+            f"were taken for it at random within groups, seed {seed}"
+        )
     if not (split == 2).any():
         remarks.add("there is no test split: nothing can be said about unseen data")
     return split
-
-# %% ../../nbs/05_sources/01_splits.ipynb #sp000011
-def _carve_validation(split, groups, shares, seed, remarks):
-    "Take a validation set out of training, in `split` itself."
-    train = np.flatnonzero(split == 0)
-    share = shares[1] / (shares[0] + shares[1])
-    split[train] = divide_groups(part_of_groups(groups, train), (1 - share, share), seed)
-    remarks.add(
-        f"there was no validation split: {(split == 1).sum():,} of {len(train):,} training examples "
-        f"were taken for it at random within groups, seed {seed}"
-    )
 
 # %% ../../nbs/05_sources/01_splits.ipynb #sp000014
 def check_classes(codes, classes, split, label):
@@ -105,15 +98,8 @@ def check_classes(codes, classes, split, label):
     counts = np.bincount(codes[split == 0], minlength=len(classes))
     if (counts > 0).all():
         return
-    missing = int((counts == 0).argmax())
-    elsewhere = "nor any other that is used"
-    for s in (2, 1):
-        if (codes[split == s] == missing).any():
-            elsewhere = f"it occurs in {SPLITS[s]}"
-    raise ValueError(
-        f"the class {classes[missing]!r} of {label} has no training example ({elsewhere}); "
-        "add some, or leave that class out."
-    )
+    missing = classes[int((counts == 0).argmax())]
+    raise ValueError(f"the class {missing!r} of {label} has no training example; add some, or leave it out.")
 
 # %% ../../nbs/05_sources/01_splits.ipynb #sp000015
 def note_empty_groups(groups, splits, split, absent_too, remarks, example="example"):
@@ -140,7 +126,7 @@ def names_of_groups(groups) -> list[str]:
     "The names of groups of either type."
     return list(groups.names) if isinstance(groups, Overlap) else group_names(groups)
 
-# %% ../../nbs/05_sources/01_splits.ipynb #sp000016
+
 def some_names(names, which) -> str:
     "The first few of the names that `which` marks, and how many there are."
     at = np.flatnonzero(which)
