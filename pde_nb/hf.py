@@ -23,10 +23,10 @@ from .algorithm.groups import Groups, Overlap, make_groups, warn_of_gaps
 from .algorithm.metrics import averages, count_correct
 from .algorithm.schedule import ExpansionBatches
 from .core.arguments import did_you_mean
+from .core.environment import import_torchvision
 from .methods.base import Method, describe
 from .methods.pde import PDE
 from .methods.registry import find_method
-from .networks.vision import import_torchvision
 
 with suppress(ImportError):  # transformers imports torchvision, and fails where that does not fit torch
     import_torchvision()

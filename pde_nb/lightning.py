@@ -20,8 +20,8 @@ from .algorithm.groups import Groups, group_names, warn_of_gaps
 from .algorithm.metrics import averages
 from .algorithm.schedule import ExpansionBatches, ExpansionSchedule
 from .core.arguments import number, whole_number
+from .core.environment import import_torchvision
 from .methods.pde import default_schedule
-from .networks.vision import import_torchvision
 
 with suppress(ImportError):  # Lightning imports torchvision, and fails where that does not fit torch
     import_torchvision()

@@ -161,8 +161,8 @@ EXPANSION = (
     Mutant(
         "expansions take one group after another, not in turns",
         "algorithm.expansion",
-        "rank[near] * n_groups + turn[ids[near]]",
-        "turn[ids[near]] * limit + rank[near]",
+        "rank[near] * groups.n_groups + turn[groups.ids[near]]",
+        "turn[groups.ids[near]] * total + rank[near]",
         ("02_algorithm/03_expansion", ALGORITHM),
     ),
     Mutant(
@@ -203,32 +203,32 @@ EXPANSION = (
     Mutant(
         "training ends one stage too late",
         "algorithm.schedule",
-        "if failed >= pace.tries:",
-        "if failed > pace.tries:",
+        "if n_without_gain >= pace.tries:",
+        "if n_without_gain > pace.tries:",
         ("02_algorithm/04_schedule", ALGORITHM),
     ),
 )
 LOSSES = (
     Mutant(
         "GroupDRO favours the groups with low losses",
-        "methods.group_dro",
+        "methods.baselines",
         "self.q * torch.exp(self.eta",
         "self.q * torch.exp(-self.eta",
-        ("07_methods/04_group_dro", METHODS),
+        ("07_methods/02_baselines", METHODS),
     ),
     Mutant(
         "GroupDRO adjusts by the size, not by its root",
-        "methods.group_dro",
+        "methods.baselines",
         "counts.clamp_min(1).sqrt()",
         "counts.clamp_min(1)",
-        ("07_methods/04_group_dro", METHODS),
+        ("07_methods/02_baselines", METHODS),
     ),
     Mutant(
         "weights of groups count the empty ones",
         "methods.base",
-        "there.sum() * groups.counts",
+        "exists.sum() * groups.counts",
         "groups.n_groups * groups.counts",
-        ("07_methods/01_base", "07_methods/03_reweighting", METHODS),
+        ("07_methods/01_base", "07_methods/02_baselines", METHODS),
     ),
     Mutant(
         "JTT shows mistakes once too often",

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from pde_nb.algorithm.groups import Groups, make_groups
 from pde_nb.core.checks import two_features
 from pde_nb.core.style import CLASS_MARKS, CLASSES, SMALL, new_figure
-from pde_nb.methods.base import Batch, First, Method
+from pde_nb.methods.base import Batch, Method
+from pde_nb.methods.jtt import FirstStageResult
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +67,7 @@ def train_on_points(method: Method, points: Points, seed: int = 0) -> OnPoints:
 def learn_from_first(m: Method, net: nn.Module, points: Points, seed: int) -> list[str]:
     "Train the first stage of a method, and let the method take what it came to; its notes."
     one = train_on_points(m.first()[0], points, seed).model
-    return m.after_first(First(one, points.y.numpy(), one(points.x).detach().numpy()), net)
+    return m.after_first(FirstStageResult(one, points.y.numpy(), one(points.x).detach().numpy()), net)
 
 
 def classify_with(net: nn.Module):

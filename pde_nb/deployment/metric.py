@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ..algorithm.metrics import GroupCounts, figures, figures_table
 from ..core.arguments import whole_number
-from ..networks.vision import import_torchvision
+from ..core.environment import import_torchvision
 
 with suppress(ImportError):  # torchmetrics imports torchvision, and fails where that does not fit torch
     import_torchvision()

@@ -13,12 +13,12 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-# %% ../../nbs/07_methods/09_eiil.ipynb #ei000003
 from ..algorithm.groups import Groups, make_groups
 from ..core.arguments import Count, CountOrZero, NonNegative, Positive
 from ..grouping.environments import infer_environments, scale_derivative
-from .base import Batch, CannotRun, class_ids, plain_first, shares_text
-from .group_dro import GroupDRO
+from .base import Batch, CannotRun, class_ids
+from .baselines import GroupDRO
+from .jtt import LastEpochERM, first_settings, shares_text
 
 # %% ../../nbs/07_methods/09_eiil.ipynb #7f971581
 @dataclass
@@ -50,15 +50,19 @@ class EIIL(GroupDRO):
         return replace(self, epochs=self.whole_passes(passes) - 1, first_epochs=1)
 
     def first(self):
-        own = dict(weight_decay=self.first_weight_decay, batch_size=self.first_batch_size)
-        return plain_first(self.first_epochs, lr=self.first_lr, **own)
+        return LastEpochERM(self.first_epochs), first_settings(self)
 
     def after_first(self, first, model) -> list[str]:
-        "Infer the environments from what the reference model says, and take them for groups."
+        "Infer the environments from the scores of the reference model, and take them for groups."
         d = scale_derivative(first.scores, first.y)
         environment = infer_environments(d, self.env_steps, self.env_lr, self.seed)
-        check_two(self, d > 0)  # a search from random values would hide that there is only one
-        check_two(self, environment)
+        for sides in (d > 0, environment):  # a search from random values would hide that there is only one
+            if sides.all() or not sides.any():
+                remedy = "more" if sides.all() else "fewer"
+                raise CannotRun(
+                    f"the reference model puts all {len(d):,} training examples into one environment "
+                    f"(first_epochs={self.first_epochs}), so no groups can be inferred; give {remedy}."
+                )
         self.regroup(environment)
         n = f"{environment.sum():,} of {len(environment):,}"
         shares = shares_text(self.of_data, np.flatnonzero(environment))
@@ -77,20 +81,12 @@ class EIIL(GroupDRO):
         self.ids = torch.as_tensor(self.groups.ids)
         super().setup()
 
-    def check_inferred(self):
-        "Raises `ValueError` before the environments are known."
-        if self.environment is None:
-            raise ValueError(
-                "method 'eiil' does not know its environments yet; "
-                "train it with robust_fit, or call after_first with what a first stage came to."
-            )
-
     def order(self, epoch: int) -> Int[np.ndarray, " shown"]:
-        self.check_inferred()
+        if self.environment is None:
+            raise ValueError("method 'eiil' knows no environments before its first stage; use robust_fit.")
         return super().order(epoch)
 
     def batch_loss(self, batch: Batch) -> Float[Tensor, ""]:
-        self.check_inferred()
         self.ids = self.ids.to(batch.examples.device)
         return self.loss(batch.losses, self.ids[batch.examples])
 
@@ -98,16 +94,3 @@ class EIIL(GroupDRO):
         "Take back the environments, and then the weights over their groups."
         self.regroup(state["environment"])
         super().load_state_dict(state)
-
-# %% ../../nbs/07_methods/09_eiil.ipynb #be3cade4
-def check_two(eiil: EIIL, environment: Bool[np.ndarray, " n"]):
-    "Raises `CannotRun` when all examples are in one environment."
-    if environment.any() and not environment.all():
-        return
-    remedy = "it gets everything right: give fewer first_epochs, a lower first_lr or more weight_decay."
-    if environment.all():
-        remedy = "it gets everything wrong: give more first_epochs or another first_lr."
-    raise CannotRun(
-        f"the reference model puts all {len(environment):,} training examples into one environment "
-        f"(first_epochs={eiil.first_epochs}), so no groups can be inferred; {remedy}"
-    )

@@ -71,17 +71,14 @@ class LfF(Method):
     ) -> Float[Tensor, " batch"]:
         "The weights of a batch in the debiased network's loss; its losses enter the moving averages first."
         losses = losses.float()
-        self.y = self.y.to(losses.device)
-        self.averages = self.averages.to(losses.device)
+        self.y, self.averages = self.y.to(losses.device), self.averages.to(losses.device)
         old = self.averages[:, examples]
         new = self.average * old + (1 - self.average) * losses
-        self.averages[:, examples] = torch.where(old.isnan(), losses, new)
-        now = self.averages[:, examples]
+        now = torch.where(old.isnan(), losses, new)
+        self.averages[:, examples] = now
         if self.by_class:
-            now = now / self.largest()[:, self.y[examples]].clamp_min(1e-8)
+            zeros = torch.zeros(2, self.groups.shape[0], device=losses.device)
+            y = self.y.expand(2, -1)
+            largest = zeros.scatter_reduce_(1, y, self.averages.nan_to_num(), "amax")  # of each class
+            now = now / largest[:, self.y[examples]].clamp_min(1e-8)
         return now[0] / (now[0] + now[1]).clamp_min(1e-8)
-
-    def largest(self) -> Float[Tensor, "2 classes"]:
-        "The largest average of each class, of both networks."
-        none = torch.zeros(2, self.groups.shape[0], device=self.averages.device)
-        return none.scatter_reduce_(1, self.y.expand(2, -1), self.averages.nan_to_num(), "amax")

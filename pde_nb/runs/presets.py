@@ -19,9 +19,9 @@ from dataclasses import dataclass, replace
 from ..algorithm.expansion import Schedule
 from ..core.arguments import did_you_mean
 from ..methods.base import Method
+from ..methods.baselines import GroupDRO
 from ..methods.dfr import DFR, DFRTrain
 from ..methods.eiil import EIIL
-from ..methods.group_dro import GroupDRO
 from ..methods.jtt import JTT
 from ..methods.lff import LfF
 from ..methods.pde import PDE
