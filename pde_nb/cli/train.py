@@ -65,8 +65,8 @@ def train(
         write the test figures as JSON; - prints them
     """
     from pde_nb.cli.opening import open_asked, opened_with, say_columns
-    from pde_nb.core.arguments import number
     from pde_nb.core.environment import is_main
+    from pde_nb.runs.fit import RunOptions
     from pde_nb.runs.grouped import with_groups
     from pde_nb.runs.logs import asked_logs
     from pde_nb.runs.spec import decide
@@ -79,9 +79,7 @@ def train(
 
     check_file("--json", json)
     asked_logs(log, out or ".")  # what is missing is said before the work
-    if minutes is not None:
-        number("minutes", minutes, 0, above=True)
-    number("checkpoint_every", checkpoint_every, 0)
+    RunOptions(minutes=minutes, checkpoint_every=checkpoint_every)
     settings, inputs = asked.settings(), asked.inputs()
     data = open_asked(opened)
     say(f"{data.describe()} \n{say_columns(data)}")
