@@ -134,7 +134,7 @@ def learn_column(
 ) -> ColumnCode:
     "The code of a column of a table. Raises `ValueError` for more than `MAX_CATEGORIES`."
     if column.dtype.kind not in "biuf":
-        values = np.unique(column.astype(str)[train])
+        values = np.unique(need("pandas", "a table").unique(column[train].astype(object)).astype(str))
         check_few(name, len(values))
         return ColumnCode(name, how or HowRead("category"), values=values)
     how = how or HowRead("number")
@@ -261,15 +261,15 @@ def learn_stored(
     scaler, sample = StandardScaler(), []
     every = -(-int(train.sum()) // SAMPLED)
     place = np.cumsum(train) - 1
-    for at, found in table.pieces():
-        inside = train[at : at + len(next(iter(found.values())))]
-        for name, values in found.items():
+    for at, columns in table.pieces():
+        inside = train[at : at + len(next(iter(columns.values())))]
+        for name, values in columns.items():
             check_cells(name, values, at, table.missing)
         for name, seen in words.items():
-            seen.update(with_word(found[name][inside]).tolist())
+            seen.update(with_word(columns[name][inside]).tolist())
             check_few(name, len(seen))
         if numbers and inside.any():
-            x = np.stack([found[name] for name in numbers], 1)
+            x = np.stack([columns[name] for name in numbers], 1)
             with np.errstate(over="ignore", invalid="ignore"):
                 scaler.partial_fit(x[inside])
             sample.append(x[inside & (place[at : at + len(inside)] % every == 0)])

@@ -264,9 +264,9 @@ def array_in(path: Path):
     if path.suffix not in (".npy", ".npz"):
         raise ValueError(f"{str(path)!r} ends in {path.suffix!r}; rows of numbers are in .npy or .npz files.")
     try:
-        found = np.load(path, mmap_mode="r" if path.suffix == ".npy" else None, allow_pickle=False)
-        return found["x"] if path.suffix == ".npz" else found
+        array = np.load(path, mmap_mode="r" if path.suffix == ".npy" else None, allow_pickle=False)
+        return array["x"] if path.suffix == ".npz" else array
     except KeyError:
-        raise ValueError(f"{str(path)!r} has no array 'x'; it has {', '.join(found.files)}.") from None
+        raise ValueError(f"{str(path)!r} has no array 'x'; it has {', '.join(array.files)}.") from None
     except (ValueError, OSError, EOFError, BadZipFile, zlib.error) as e:
         raise ValueError(f"{str(path)!r} cannot be read ({e}); copy or write it again.") from None

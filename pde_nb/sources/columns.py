@@ -81,12 +81,12 @@ class Number(NamedTuple):
 
 def as_number(text: str, mark: str) -> Number | None:
     "The number that a cell is with this decimal mark; None where it is none."
-    found = _PATTERNS[mark].fullmatch(text.strip())
-    if not found or (found["before"] and found["after"]) or (found["sign"] and found["inner"]):
+    match = _PATTERNS[mark].fullmatch(text.strip())
+    if not match or (match["before"] and match["after"]) or (match["sign"] and match["inner"]):
         return None
-    sign = (found["sign"] or found["inner"]).replace("−", "-")
-    value = float(sign + found["digits"].translate(_NO_MARKS[mark]))
-    return Number(value, (found["before"] or found["after"] or "").strip(), found["digits"])
+    sign = (match["sign"] or match["inner"]).replace("−", "-")
+    value = float(sign + match["digits"].translate(_NO_MARKS[mark]))
+    return Number(value, (match["before"] or match["after"] or "").strip(), match["digits"])
 
 
 def any_number(text: str) -> Number | None:
@@ -124,16 +124,16 @@ _DATES = {
 def date_parts(text: str, compact: bool = False) -> tuple[str, dict] | None:
     "The form of a date and its parts; None for what is no date. `compact`: 20200131 is one, too."
     for form, pattern in _DATES.items():
-        found = pattern.fullmatch(text.strip()) if compact or form != "compact" else None
-        if found:
-            return form, found.groupdict()
+        match = pattern.fullmatch(text.strip()) if compact or form != "compact" else None
+        if match:
+            return form, match.groupdict()
     return None
 
 
 def day_first(texts: list[str]) -> bool | None:
     "Whether the day stands before the month; None where the dates of a column do not tell, or contradict."
-    found = [date_parts(text) for text in texts]
-    parts = [part for form, part in filter(None, found) if form == "numbers"]
+    dates = [date_parts(text) for text in texts]
+    parts = [part for form, part in filter(None, dates) if form == "numbers"]
     if not parts or any(part["mark"] == "." for part in parts):
         return True
     before, after = (max(int(part[name]) for part in parts) > 12 for name in ("day", "month"))
@@ -231,7 +231,7 @@ def read(
     column,  # a pandas Series
     name: str,  # for the message
     how: HowRead,
-    found: Distinct | None = None,  # of the column, where it is known
+    different: Distinct | None = None,  # of the column, where it is known
 ) -> Shaped[np.ndarray, " n"]:
     """The values of cells: float64, nan where none fits; of a category strings (objects), or None.
 
@@ -239,10 +239,10 @@ def read(
     import pandas as pd
 
     if how.kind == "category":
-        found = found or distinct(column, name)
-        if not found.all_text:  # 1 and 1.0 are one value and two texts
-            found = distinct(column.astype(object).map(str, na_action="ignore"), name)
-        return np.array([*found.texts, None], object)[found.codes]
+        different = different or distinct(column, name)
+        if not different.all_text:  # 1 and 1.0 are one value and two texts
+            different = distinct(column.astype(object).map(str, na_action="ignore"), name)
+        return np.array([*different.texts, None], object)[different.codes]
     if how.kind == "date" and column.dtype.kind == "M":
         stamps = pd.to_datetime(column, utc=True) - pd.Timestamp(0, tz="UTC")
         return (stamps / pd.Timedelta(days=1)).to_numpy(np.float64, na_value=np.nan)
@@ -252,8 +252,8 @@ def read(
         plain = column.dtype == np.float64  # as it is: no copy
         values = column.to_numpy() if plain else column.to_numpy(np.float64, na_value=np.nan)
     else:
-        found = found or distinct(column, name)
-        values = found.spread(number_values(found, how))
+        different = different or distinct(column, name)
+        values = different.spread(number_values(different, how))
     fit = np.isfinite(values)
     if how.kind == "boolean":
         fit &= np.isin(values, (0, 1))
@@ -264,17 +264,17 @@ def read(
     return values if fit.all() else np.where(fit, values, np.nan)
 
 
-def number_values(found: Distinct, how: HowRead) -> Float[np.ndarray, " k"]:
+def number_values(different: Distinct, how: HowRead) -> Float[np.ndarray, " k"]:
     "The number that each different cell is; nan where it does not fit."
     if how.kind == "number" and not how.mark:
-        return found.numbers
+        return different.numbers
     if how.kind == "number":
-        numbers = [as_number(text, how.mark) for text in found.texts]
+        numbers = [as_number(text, how.mark) for text in different.texts]
         values = [number.value if number and number.unit in how.units else None for number in numbers]
     elif how.kind == "boolean":
-        values = [YES_OR_NO.get(text.strip().lower()) for text in found.texts]
+        values = [YES_OR_NO.get(text.strip().lower()) for text in different.texts]
     else:
-        values = [days_of(text, how.day_first) for text in found.texts]
+        values = [days_of(text, how.day_first) for text in different.texts]
     return np.array(values, float)  # None becomes nan
 
 # %% ../../nbs/05_sources/00_columns.ipynb #cu000017
@@ -306,27 +306,27 @@ LEAST_ROWS = 20  # with fewer, whole numbers may all be different by chance
 def understand(
     column,  # a pandas Series
     name: str,
-    asked: str = "",  # a kind of `KINDS`; '': what the column seems to be
+    wanted: str = "",  # a kind of `KINDS`; '': what the column seems to be
 ) -> Reading:
     "What a column is. Raises `ValueError` for lists and arrays; what else is doubtful stands in the reading."
     gone = column.isna().to_numpy()
     nothing = np.zeros(0, int)
     if gone.all():
         return Reading(name, None, np.full(len(gone), np.nan), gone, nothing)
-    about, found = {}, None
-    if column.dtype.kind == "M" and asked != "category":
+    about, different = {}, None
+    if column.dtype.kind == "M" and wanted != "category":
         how = HowRead("date")
-    elif is_numbers(column) and asked not in ("category", "date"):
+    elif is_numbers(column) and wanted not in ("category", "date"):
         how = HowRead("boolean" if column.dtype.kind == "b" else "number")
-        if not asked and compact_dates(read(column, name, how)[~gone]):
+        if not wanted and compact_dates(read(column, name, how)[~gone]):
             how = HowRead("date", day_first=True)
     else:
-        found = distinct(column, name)
+        different = distinct(column, name)
         fixed = hasattr(column.dtype, "categories") or column.dtype.kind in "mc"
-        how, about = how_texts(found, "category" if fixed and not asked else asked, len(column))
-    values = read(column, name, how, found)
+        how, about = how_texts(different, "category" if fixed and not wanted else wanted, len(column))
+    values = read(column, name, how, different)
     if how.kind == "category":
-        about["identity"], remarks = about_words(found, len(column))
+        about["identity"], remarks = about_words(different, len(column))
         about["remark"] = "; ".join(filter(None, [about.get("remark"), *remarks]))
         return Reading(name, how, values, gone, nothing, **about)
     if how.kind != "date" and not about.get("written") and not about.get("unclear"):
@@ -335,24 +335,25 @@ def understand(
     return Reading(name, how, values, np.isnan(values), far, **about)
 
 # %% ../../nbs/05_sources/00_columns.ipynb #cu000019
-def how_texts(found: Distinct, asked: str, n: int) -> tuple[HowRead, dict]:
+def how_texts(different: Distinct, wanted: str, n: int) -> tuple[HowRead, dict]:
     "How the texts of a column are to be read, as was asked for or as they seem, and what to say of it."
-    texts, counts = found.texts, found.counts
-    words = HowRead("category", numbers=not found.all_text)
-    if asked:
+    texts, counts = different.texts, different.counts
+    words = HowRead("category", numbers=not different.all_text)
+    if wanted:
         known = dict(category=(words, {}), boolean=(HowRead("boolean"), {}))
-        return known.get(asked) or (how_numbers(found) if asked == "number" else how_dates(texts))
-    plain = np.isfinite(found.numbers)
+        return known.get(wanted) or (how_numbers(different) if wanted == "number" else how_dates(texts))
+    plain = np.isfinite(different.numbers)
     if plain.all():
         return HowRead("number"), {}
-    numbers, written, dates = votes(found)
+    numbers, written, dates = votes(different)
     if numbers + written > 0.5:
         kinds = [text for text, is_plain in zip(texts, plain) if not is_plain]
         often = len(texts) <= FEW and counts[~plain].min() >= max(5, counts.sum() / 100)
-        if often and not any(says_missing(text, True) or any_number(text) or "inf" in text for text in kinds):
+        often = often and not np.isinf(different.numbers).any()
+        if often and not any(says_missing(text, True) or any_number(text) for text in kinds):
             return words, dict(remark=f"numbers, but for {kinds[0]!r}, which recurs: each value is a kind")
         few = written < OFTEN or written * n < 3
-        return (HowRead("number"), {}) if few else how_numbers(found)
+        return (HowRead("number"), {}) if few else how_numbers(different)
     if dates > 0.5:
         return how_dates(texts)
     kinds = {text.strip().lower() for text in texts}
@@ -364,10 +365,10 @@ def how_texts(found: Distinct, asked: str, n: int) -> tuple[HowRead, dict]:
     return words, dict(remark=remark)
 
 
-def votes(found: Distinct) -> tuple[float, float, float]:
+def votes(different: Distinct) -> tuple[float, float, float]:
     "The shares of numbers, of written numbers and of dates among the cells that say something."
     sums = dict.fromkeys(("missing", "plain", "written", "date", ""), 0)
-    for text, count, number in zip(found.texts[:LOOK_AT], found.counts, found.numbers):
+    for text, count, number in zip(different.texts[:LOOK_AT], different.counts, different.numbers):
         what = "plain" if np.isfinite(number) else "missing" if says_missing(text, True) else ""
         if not what:
             what = "date" if date_parts(text) else "written" if any_number(text) else ""
@@ -376,11 +377,11 @@ def votes(found: Distinct) -> tuple[float, float, float]:
     return sums["plain"] / n, sums["written"] / n, sums["date"] / n
 
 
-def how_numbers(found: Distinct) -> tuple[HowRead, dict]:
+def how_numbers(different: Distinct) -> tuple[HowRead, dict]:
     "One decimal mark and one unit for all numbers of a column."
-    numbers = [any_number(text) for text in found.texts]
+    numbers = [any_number(text) for text in different.texts]
     units = {}
-    for number, count in zip(numbers, found.counts):
+    for number, count in zip(numbers, different.counts):
         if number:
             units[number.unit] = units.get(number.unit, 0) + count
     plain = units.pop("", 0)
@@ -388,17 +389,17 @@ def how_numbers(found: Distinct) -> tuple[HowRead, dict]:
     allowed = {unit, ""}
     if unit == "%":  # 12 % beside 0.12
         allowed = {unit} if units["%"] > plain else {""}
-    fits = [text for text, number in zip(found.texts, numbers) if number and number.unit in allowed]
+    fits = [text for text, number in zip(different.texts, numbers) if number and number.unit in allowed]
     mark = decimal_mark(fits)
     how = HowRead("number", mark or ".", tuple(sorted(allowed)))
     if not mark:
         return how, dict(unclear=why_unclear(fits))
-    values = number_values(found, how)
-    odd = np.flatnonzero(np.isnan(found.numbers) & ~np.isnan(values))
+    values = number_values(different, how)
+    odd = np.flatnonzero(np.isnan(different.numbers) & ~np.isnan(values))
     if not len(odd):
         return how, {}
     return how, dict(
-        written=f"numbers such as {found.texts[odd[0]]!r}, which is read as {values[odd[0]]:.10g}"
+        written=f"numbers such as {different.texts[odd[0]]!r}, which is read as {values[odd[0]]:.10g}"
     )
 
 
@@ -449,9 +450,9 @@ def why_identity(values: Float[np.ndarray, " n"]) -> str:
     return "whole numbers that are all different"
 
 
-def about_words(found: Distinct, n: int) -> tuple[str, list[str]]:
+def about_words(different: Distinct, n: int) -> tuple[str, list[str]]:
     "Why categories name the rows, '' where they may measure something; and what a user should know of them."
-    texts, counts = found.texts, found.counts
+    texts, counts = different.texts, different.counts
     whole, identity = counts.sum() == n, ""
     if len(texts) == 1 and whole:
         identity = "one value only"
@@ -528,7 +529,7 @@ def counted(n: int, what: str) -> str:
 def refuse(
     reading: Reading,
     column,  # a pandas Series
-    asked: str,  # the kind that was asked for, or ''
+    wanted: str,  # the kind that was asked for, or ''
     missing: str,  # 'error' or 'fill'
     origin: Origin,
 ):
@@ -542,7 +543,7 @@ def refuse(
         raise ValueError(f"{begin} has no values; leave it out.")
     if reading.unclear:
         raise ValueError(f"{begin} {reading.unclear}; write them plainly, or {other}.")
-    if not asked and (kind == "date" or reading.written):
+    if not wanted and (kind == "date" or reading.written):
         what = reading.written or f"dates, such as {column.dropna().iloc[0]}"
         raise ValueError(f"{begin} holds {what}; {option(name, kind)} reads them so, or {other}.")
     if missing == "fill":
@@ -555,7 +556,7 @@ def refuse(
             what, remedy = f"holds {kinds[kind]}, but for {len(lost):,} of {n:,} cells", f"{fill}, or {other}"
         cells = listed(origin, column, lost)
         raise ValueError(f"{begin} {what}: {cells}; correct them or drop their rows, or {remedy}.")
-    if len(reading.far) and not asked:
+    if len(reading.far) and not wanted:
         raise ValueError(
             f"{begin} has {len(reading.far):,} of {n:,} values absurdly far from the others (their median is "
             f"{median(reading.values):g}): {listed(origin, column, reading.far)}; correct them, or {fill}, "

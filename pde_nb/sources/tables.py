@@ -58,45 +58,45 @@ def feature_columns(
     Raises `ValueError` as `refuse` does."""
     columns, how, rows, useless, remarks = {}, {}, {}, [], []
     for name in names:
-        asked, key = kinds.get(name, ""), str(name)
-        if asked == "drop":
+        wanted, key = kinds.get(name, ""), str(name)
+        if wanted == "drop":
             rows[name] = plain_row(name, "left out", "asked for")
             continue
-        reading = understand(frame[name], key, asked)
+        reading = understand(frame[name], key, wanted)
         why = "no values" if reading.kind == "empty" else reading.identity
-        if why and not named and not asked:
+        if why and not named and not wanted:
             useless.append(f"{name} ({why})")
             rows[name] = plain_row(name, "left out", why)
             continue
-        refuse(reading, frame[name], asked, missing, origin)
-        columns[key], how[key], n_filled = filled(reading, asked, train)
-        how[key] = replace(how[key], literal=asked == "category" and origin.file is not None)
-        said = []
+        refuse(reading, frame[name], wanted, missing, origin)
+        columns[key], how[key], n_filled = filled(reading, wanted, train)
+        how[key] = replace(how[key], literal=wanted == "category" and origin.file is not None)
+        remarked = []
         if n_filled:
             word = "'missing'" if reading.kind == "category" else f"the median {how[key].middle:g}"
-            said.append(f"{counted(n_filled, 'cell')} filled with {word}")
-        if asked and len(reading.far):
+            remarked.append(f"{counted(n_filled, 'cell')} filled with {word}")
+        if wanted and len(reading.far):
             far = listed(origin, frame[name], reading.far)
-            said.append(f"kept as asked, though absurdly far from the others: {far}")
-        if asked and reading.written:
-            said.append(f"read as asked, {reading.written}")
+            remarked.append(f"kept as asked, though absurdly far from the others: {far}")
+        if wanted and reading.written:
+            remarked.append(f"read as asked, {reading.written}")
         if reading.remark:
-            said.append(reading.remark)
-        remarks += [f"{name}: {text}" for text in said]
-        why = "; ".join(filter(None, ["asked for" * bool(asked), reading.written, reading.remark]))
+            remarked.append(reading.remark)
+        remarks += [f"{name}: {text}" for text in remarked]
+        why = "; ".join(filter(None, ["asked for" * bool(wanted), reading.written, reading.remark]))
         rows[name] = feature_row(reading, frame[name], columns[key], n_filled, why)
     return Columns(columns, how), rows, useless, remarks
 
 
 def filled(
     reading: Reading,
-    asked: str,  # the kind that was asked for: then numbers far from the others are kept
+    wanted: str,  # the kind that was asked for: then numbers far from the others are kept
     train: Bool[np.ndarray, " n"],
 ) -> tuple[Shaped[np.ndarray, " n"], HowRead, int]:
     "A column filled with the median of training, how new cells are read, and how many were filled."
     values, how, gone = reading.values, reading.how, reading.gone.copy()
-    far = values[reading.far[:0] if asked else reading.far]
-    gone[reading.far] |= not asked
+    far = values[reading.far[:0] if wanted else reading.far]
+    gone[reading.far] |= not wanted
     if how.kind == "category":
         values = np.where(gone, "missing", values) if gone.any() else values
         return values.astype(str), how, int(gone.sum())
@@ -119,7 +119,7 @@ def filled(
 
 def feature_row(reading: Reading, column, values, n_filled: int, why: str) -> tuple[str, ...]:
     "What a feature became, as a row of `HEAD`."
-    examples = "; ".join(str(value)[:24] for value in column.dropna().unique()[:3])
+    examples = "; ".join(str(value)[:24] for value in column.head(1000).dropna().unique()[:3])
     missing = f"{n_filled:,} filled" if n_filled else ""
     if reading.kind == "category":
         n_values = len(np.unique(values[~reading.gone]))
@@ -133,13 +133,15 @@ def plain_row(name, became: str, why: str = "", values=()) -> tuple[str, ...]:
     return (str(name), became, "", "", "", "", ", ".join(map(str, values[:3])), why)
 
 # %% ../../nbs/05_sources/03_tables.ipynb #ta000011
-def check_names(column, role: str, asked: str, origin: Origin) -> list[str]:
+def check_names(column, role: str, wanted: str, origin: Origin) -> list[str]:
     """Remarks on a label, an attribute or a split.
 
     Raises `ValueError` for values that are missing, but for those of an attribute, or seem to be faults."""
     name, remarks = column.name, []
-    if asked not in ("", "category"):
-        raise ValueError(f"--as {name}={asked}: the column is the {role}; only category can be asked for it.")
+    if wanted not in ("", "category"):
+        raise ValueError(
+            f"--as {name}={wanted}: the column is the {role}; only category can be asked for it."
+        )
     gone = np.flatnonzero(column.isna().to_numpy())
     keep = "" if role == "split" else f", or {option(name, 'category')} keeps words as names"
     if len(gone) and role == "attribute":
@@ -155,14 +157,14 @@ def check_names(column, role: str, asked: str, origin: Origin) -> list[str]:
         cells = listed(origin, column, gone)
         what = counted(len(gone), "missing value")
         raise ValueError(f"{role} {name!r} has {what}: {cells}; correct them or drop their rows{keep}.")
-    if asked or is_numbers(column) or column.dtype.kind in "mMc" or hasattr(column.dtype, "categories"):
+    if wanted or is_numbers(column) or column.dtype.kind in "mMc" or hasattr(column.dtype, "categories"):
         return remarks
-    found, what = distinct(column, str(name)), "a word for a missing value"
-    rows = np.flatnonzero(np.append([says_missing(text) for text in found.texts], False)[found.codes])
+    different, what = distinct(column, str(name)), "a word for a missing value"
+    rows = np.flatnonzero(np.append([says_missing(text) for text in different.texts], False)[different.codes])
     if len(rows) and role == "attribute":
-        word = found.texts[found.codes[rows[0]]]
+        word = different.texts[different.codes[rows[0]]]
         keep = f", or --unlabelled {word!r} (unlabelled={word!r}) takes them for blanks{keep}"
-    elif not len(rows) and np.isfinite(found.numbers).any():
+    elif not len(rows) and np.isfinite(different.numbers).any():
         reading = understand(column, str(name))
         what = "numbers, but no number"
         rows = np.flatnonzero(reading.gone & column.notna().to_numpy()) if reading.kind == "number" else rows
@@ -170,7 +172,7 @@ def check_names(column, role: str, asked: str, origin: Origin) -> list[str]:
         cells = listed(origin, column, rows)
         what = f"{what} in {counted(len(rows), 'cell')}"
         raise ValueError(f"{role} {name!r} has {what}: {cells}; correct them or drop their rows{keep}.")
-    return remarks + [f"{role} {name}: {twin}" for twin in twins(found.texts)]
+    return remarks + [f"{role} {name}: {twin}" for twin in twins(different.texts)]
 
 # %% ../../nbs/05_sources/03_tables.ipynb #ta000013
 def text_column(
@@ -249,8 +251,8 @@ def from_table(
         train = train if train.any() else ~train
         used = [label, *roles.get("attribute", ()), "split" if split is None else split]
         names = roles.get("features") or [name for name in frame.columns if name not in used]
-        found = feature_columns(frame, names, features is not None, kinds, missing, train, origin)
-        inputs, rows, useless, more = found
+        named = features is not None
+        inputs, rows, useless, more = feature_columns(frame, names, named, kinds, missing, train, origin)
         remarks += more
         if useless:
             notes.append("left out of the features: " + ", ".join(useless))
