@@ -51,7 +51,7 @@ from pde_nb.sources.table_files import example_table
 from pde_nb.sources.tables import from_table
 from pde_nb.theory.data_model import DataModel, dense_patches, draw_features, draw_sample
 from pde_nb.theory.experiment import CASES, SYNTHETIC_PRESETS, after_warmup, draw_world, step_form, warm_up
-from pde_nb.theory.network import gradient, momentum_step, structured
+from pde_nb.theory.network import descend, gradient, momentum_step, structured
 from pde_nb.training.trainer import train
 
 # ---- timing --------------------------------------------------------------------------------------
@@ -161,10 +161,8 @@ def synthetic_steps(n, biases, calls, repeats, clock):
     apart = np.abs(net.weights() - ours[:, : preset.dim]).max()
     assert apart < 1e-5, f"the two ways are {apart:.1e} apart after a step"
     if compiled is not structured:
-        from pde_nb.theory.compiled import compiled_descend
-
         form = compiled(sample, biases)
-        ways["compiled"] = lambda: compiled_descend(W.copy(), form, calls, 0.03, 0.9)
+        ways["compiled"] = lambda: descend(W, form, calls, 0.03, 0.9)
     return rows_of(f"synthetic, step on {n:,} examples", seconds_in_turn(ways, repeats, clock))
 
 

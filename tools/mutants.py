@@ -337,16 +337,16 @@ CLAIMS = (
     Mutant(
         "the gradient of the fast network has another factor",
         "theory.network",
-        "G *= -3",
-        "G *= -2",
+        "return -3 * (squares @ self.patches)",
+        "return -2 * (squares @ self.patches)",
         ("03_theory/02_network", THEORY),
     ),
     Mutant(
         "the lower bound on a learning time is not below it",
-        "theory.learning_times",
+        "proofs.tensor_power",
         "return (1 / z0 - 1 / v) / M,",
         "return (1 / z0 - 1 / v) / m,",
-        ("03_theory/05_learning_times", THEORY),
+        ("04_proofs/02_tensor_power", THEORY),
     ),
 )
 MUTANTS = (*FIGURES, *STATISTICS, *GROUPS, *EXPANSION, *LOSSES, *TRAINED, *DATA, *CLAIMS)

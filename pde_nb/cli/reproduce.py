@@ -158,13 +158,13 @@ def run_plain(label: str, preset, opened: DataOptions | None, out: str | None, j
     "A figure of the synthetic data, or a table without runs."
     from pde_nb.cli.labels import plain_label
     from pde_nb.cli.opening import open_asked
-    from pde_nb.theory import pictures
+    from pde_nb.theory.data_model import fig_data
+    from pde_nb.theory.experiment_table import fig_synthetic
 
     def draw(record):
         if not label.startswith("fig:"):
             return None
-        figure = getattr(pictures, label.replace(":", "_"))
-        return figure(record["rows"]) if record["rows"] else figure()
+        return fig_synthetic(label, record["rows"]) if record["rows"] else fig_data()
 
     folder = out or f"runs/paper-synthetic-{preset.name}"
     data = open_asked(opened) if opened else None
@@ -223,7 +223,7 @@ def run_synthetic_table(preset, changes, case: int, seeds: int, methods, jobs: i
             bar.update(done - bar.n)
 
         names = methods or [*SYNTHETIC_METHODS]
-        records = run_synthetic(preset, case, seeds, names, jobs, False, progress, fast).records
+        records = run_synthetic(preset, case, seeds, names, jobs, progress, fast)
     seconds, rows = round(time.perf_counter() - start, 1), [seed_row(record) for record in records]
     how = dict(settings=asdict(preset), case=case, seeds=seeds, seconds=seconds, jobs=jobs)
     write_record(folder, **how, **({"steps": "compiled"} if fast else {}), rows=rows)
@@ -239,32 +239,29 @@ def check_theory(labels, jobs: int, json: str | None):
     from tqdm.auto import tqdm
 
     from pde_nb.core.files import surroundings
-    from pde_nb.proofs.claims import LABELS, check_claims, errata, show_claim, table_of_claims, verdict_counts
+    from pde_nb.proofs.claims import FAILS, LABELS, check_claims, claims_summary, claims_table
     from pde_nb.records.seals import with_seal
 
     with tqdm(desc="checks", unit="claim", total=len(labels or LABELS), file=sys.stderr, disable=None) as bar:
         records = check_claims(labels, jobs, lambda: bar.update())
     if json != SCREEN:
-        show("", table_of_claims(records), verdict_counts(records), "")
-        print("\n\n".join(map(show_claim, records)) if labels else errata(records))
+        show("", claims_table(records), claims_summary(records), "")
     if json:
         write_json_to(with_seal(dict(claims=records, surroundings=surroundings())), json)
-    fails = any(record["verdict"] in ("fails", "ours fails") for record in records)
+    fails = any(record["verdict"] == FAILS for record in records)
     return Exit.JUDGED_BAD if fails else Exit.DONE
 
 
 def map_phase(out: str | None, quick: bool, jobs: int, json: str | None):
-    "The phase diagram with its full runs, figures and a record."
+    "The phase diagram with its full runs, its picture and a record."
     from pde_nb.core.files import writable_folder, write_whole
-    from pde_nb.phase.phase_record import fig_phase, fig_phase_accuracy, phase_table, run_phase
     from pde_nb.records.seals import write_record
+    from pde_nb.theory.phase import fig_phase, phase_table, run_phase
 
     folder = writable_folder(out or "runs/phase")
-    record = run_phase(jobs, quick, None)
+    record = run_phase(jobs, quick)
     write_record(folder, **record)
-    for name, draw in (("phase", fig_phase), ("phase_accuracy", fig_phase_accuracy)):
-        figure = draw(record)
-        write_whole(folder / f"{name}.png", lambda path, figure=figure: figure.savefig(path, dpi=150))
+    write_whole(folder / "phase.png", lambda path: fig_phase(record).savefig(path, dpi=150))
     if json != SCREEN:
         print(f"\n{phase_table(record)}\nwritten to {folder}{os.sep}")
     if json:
