@@ -57,6 +57,9 @@ def compare(
     from pde_nb.cli.opening import open_asked, say_columns
     from pde_nb.cli.train import failures_said
     from pde_nb.comparison.comparison import compare as compare_all
+    from pde_nb.training.settings import keep_memory
+
+    keep_memory()
     from pde_nb.core.arguments import number, visible, whole_number
     from pde_nb.pages.markdown import markdown_page
     from pde_nb.report.comparison_page import comparison_page, write_comparison

@@ -25,7 +25,7 @@ from pathlib import Path
 from urllib.error import URLError
 
 from ..core.arguments import visible
-from ..core.environment import NoNetwork, check_one_process, is_main
+from ..core.environment import NoNetwork, check_one_process
 from ..core.files import json_text, surroundings, writable_folder, write_whole
 
 # %% ../../nbs/12_cli/01_ending.ipynb #en0006
@@ -164,7 +164,7 @@ class Printable:
 def run_command(
     prog: str,  # as it was typed, 'pde train'
     call: Callable,  # does the work; it may give an exit status
-    shared: bool = False,  # whether several processes may share the command, of which the main one speaks
+    shared: bool = False,  # whether several processes may share the command
 ) -> int:
     "Run a command to its end: whatever fails becomes one line and a status of `Exit`."
     warnings.simplefilter("ignore", UserWarning)  # they stand in the report as notes
@@ -176,8 +176,6 @@ def run_command(
             sys.stdout.flush()
         return status
     except BaseException as e:  # whatever it is
-        if not is_main() and getattr(e, "of_all", False):  # the main process says it
-            return Exit.INTERRUPTED if isinstance(e, KeyboardInterrupt) else Exit.BAD_INPUT
         return tell(prog, e)
 
 
@@ -225,9 +223,8 @@ def goes_on(folder, restart: bool = False):
     try:
         yield
     except KeyboardInterrupt as e:
-        interrupt = KeyboardInterrupt(f"{str(e) or 'interrupted'}; {what_is_left(Path(folder), restart)}")
-        interrupt.of_all = getattr(e, "of_all", False)
-        raise interrupt from None
+        text = f"{str(e) or 'interrupted'}; {what_is_left(Path(folder), restart)}"
+        raise KeyboardInterrupt(text) from None
 
 
 def what_is_left(folder: Path, restart: bool) -> str:

@@ -70,7 +70,9 @@ def train(
     from pde_nb.runs.grouped import with_groups
     from pde_nb.runs.logs import asked_logs
     from pde_nb.runs.spec import decide
+    from pde_nb.training.settings import keep_memory
 
+    keep_memory()
     screen = sys.stderr if json == SCREEN else sys.stdout
 
     def say(*parts):

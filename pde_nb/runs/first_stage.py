@@ -61,7 +61,7 @@ def hand_over(
         predicted = torch.as_tensor(predicted).cpu().numpy()
     first = FirstStageResult(one.model.eval(), run.data.y[run.train_rows], scores, embedded, predicted)
     run.notes += run.method.after_first(first, run.model)
-    run.ranks.check_alike(first_epoch, run)
+    run.ranks.check_alike(first_epoch(run))
     run.seconds = time.monotonic() - start
     return FirstStageRecord(
         method=record.config["method"],

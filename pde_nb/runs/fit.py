@@ -37,7 +37,7 @@ from ..training.checkpoints import load_state, save_state
 from pde_nb.training.folder import (
     ENDED_EARLY,
     REMEDY,
-    Keeper,
+    Checkpointer,
     can_go_on,
     check_files,
     claim,
@@ -51,7 +51,6 @@ from pde_nb.training.folder import (
 )
 from ..training.progress import Clock
 from ..training.ranks import ALONE, find_ranks
-from ..training.settings import keep_memory
 from ..training.trainer import Trainer, train
 
 # %% ../../nbs/08_runs/12_fit.ipynb #ft00004
@@ -118,8 +117,8 @@ def robust_fit(
     The options are those of the run (`RunOptions`: out, restart, checkpoint_every, bar, minutes, resume,
     on_epoch, …), those of its decisions (`decide`: schedule, preset, weights, inputs, train_by, seed,
     device), and by their own names the fields of `Settings`, of the method and of PDE's `Schedule`, such as
-    lr=1e-3 or warmup_epochs=40. Raises `ValueError` for input that cannot be used, with the remedy. On a CPU
-    the process keeps freed memory for the next batch from then on, see `keep_memory`.
+    lr=1e-3 or warmup_epochs=40. Raises `ValueError` for input that cannot be used, with the remedy. On a CPU,
+    networks with large layers train faster after a call of `keep_memory`.
     """
     how = {f.name: options.pop(f.name) for f in fields(RunOptions) if f.name in options}
     keep = RunOptions(**how)
@@ -138,25 +137,17 @@ def fit_spec(
     options = RunOptions(**options)
     asked_logs(options.on_epoch, options.out)  # what cannot be used is said before the work
     ranks = find_ranks(spec.device)
-    try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            run = build(spec, data, options.bar and ranks.main, ranks)
-        if run.device.type == "cpu":
-            keep_memory()
-        config = built_config(spec, run)
-        ranks.check_alike(agreement, run, config, options)
-        if options.began:
-            options.began(run, config)
-        warned = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
-        few = validation_note(data)
-        notes = [*data.notes, *([few] if few else []), *getattr(run.source, "notes", ()), *warned]
-        fit = fit_run(run, config, notes, options, data)
-    except RuntimeError as e:
-        raise ranks.explained(e) from None
-    except BaseException as e:
-        ranks.end_together(e)
-        raise
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        run = build(spec, data, options.bar and ranks.main, ranks)
+    config = built_config(spec, run)
+    ranks.check_alike(agreement(run, config, options))
+    if options.began:
+        options.began(run, config)
+    warned = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
+    few = validation_note(data)
+    notes = [*data.notes, *([few] if few else []), *getattr(run.source, "notes", ()), *warned]
+    fit = fit_run(run, config, notes, options, data)
     run.ranks, run.called = ALONE, None  # it predicts by itself, and trains no more
     return fit
 
@@ -179,7 +170,7 @@ def fit_run(
 ) -> Fit:
     "Train a run, or read how it ended; in its folder, where it has one."
     ranks, folder = run.ranks, None if options.out is None else Path(options.out)
-    with Keeper(folder, options.checkpoint_every, ranks) if folder else nullcontext() as keeper:
+    with Checkpointer(folder, options.checkpoint_every, ranks) if folder else nullcontext() as checkpointer:
         told = (options.on_epoch, folder) if ranks.main else (None, None)  # of several ranks one tells
         logs = Logs(*told, config, options.restart)
         if folder and ranks.once(is_finished, folder, config, options, data):
@@ -191,8 +182,8 @@ def fit_run(
         if options.minutes:
             callbacks.append(Clock(options.minutes, first.seconds if first else 0.0))
         if folder:
-            callbacks.append(keeper)
-            keeper.load(run)
+            callbacks.append(checkpointer)
+            checkpointer.load(run)
             run.stopped = None if run.stopped in ENDED_EARLY else run.stopped
         train(run, [*logs.callbacks(run), *callbacks], options.bar)
         record = logs.finish(conclude(run, config, notes, first, options.minutes))

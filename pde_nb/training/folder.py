@@ -4,32 +4,43 @@
 
 # %% auto #0
 __all__ = ['ASKED', 'TIME_UP', 'ENDED_EARLY', 'GROUPS_FILE', 'PARTS', 'SEALED_FILES', 'RUN_FILES', 'LASTING', 'START_ANEW',
-           'REMEDY', 'InUse', 'hold', 'Keeper', 'flat', 'claim', 'can_go_on', 'reopen', 'write_record_of',
-           'read_record_of', 'run_file', 'add_file', 'check_files', 'guess_of_state', 'kept_guess', 'fingerprint',
-           'save_model', 'load_finished', 'save_split', 'save_ledger', 'write_csv', 'csv_column', 'unfinished',
-           'read_config', 'completion']
+           'REMEDY', 'LATER', 'SAME_RESULT', 'InUse', 'hold', 'Checkpointer', 'flat', 'claim', 'can_go_on', 'reopen',
+           'config_differences', 'write_record_of', 'read_record_of', 'run_file', 'add_file', 'check_files',
+           'guess_of_state', 'kept_guess', 'fingerprint', 'save_model', 'load_finished', 'save_split', 'save_ledger',
+           'write_csv', 'unfinished', 'read_config', 'completion']
 
 # %% ../../nbs/08_training/03_folder.ipynb #43328d64
+import hashlib
+import json
+import signal
+import threading
+import time
 import warnings
 from pathlib import Path
 
 import numpy as np
 import torch
-from fastcore.basics import patch
 from filelock import FileLock, Timeout
 from torch import nn
+
+from ..algorithm.groups import Groups, group_names
+from ..core.arguments import lookup, number
+from ..core.files import sweep, writable_folder, write_whole
+from ..core.tables import disarm
+from ..networks.weights import read_weights
+from ..records.run_format import CONFIG, RECORD
+from ..records.seals import COPY_AGAIN, check_file, file_digest, read_checked, write_checked
+from ..sources.blanks import Guess, KeptGuess
+from ..sources.data import Data
+from ..sources.splits import SPLITS
+from .checkpoints import EarlierVersion, load_state, save_state, write_bytes
+from .ranks import ALONE, Ranks
 
 # %% ../../nbs/08_training/03_folder.ipynb #fdinuse1
 class InUse(ValueError):
     "Another process writes to a folder."
 
-    def __init__(self, folder):
-        super().__init__(
-            f"another process is writing to {str(folder)!r}; wait for it, or name another folder."
-        )
-        self.folder = Path(folder)
 
-# %% ../../nbs/08_training/03_folder.ipynb #8af761a5
 def hold(folder) -> FileLock:
     """The lock of a folder, held until `release` or the end of the process.
 
@@ -39,34 +50,20 @@ def hold(folder) -> FileLock:
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        raise InUse(folder) from None
+        text = f"another process is writing to {str(folder)!r}; wait for it, or name another folder."
+        raise InUse(text) from None
     except (NotImplementedError, OSError) as e:
-        reason = getattr(e, "strerror", None) or "not supported"
-        warnings.warn(
-            f"the file system of {str(folder)!r} has no locks ({reason}); "
-            "take care that no two runs write there."
-        )
+        text = f"the file system of {str(folder)!r} has no locks ({str(e) or 'not supported'})"
+        warnings.warn(f"{text}; take care that no two runs write there.")
     return lock
 
-# %% ../../nbs/08_training/03_folder.ipynb #da6b9682
-import signal
-import threading
-import time
-
-from fastcore.basics import patch
-
-from ..core.arguments import number
-from ..core.files import sweep, writable_folder
-from .checkpoints import load_state, save_state
-from .ranks import ALONE, Ranks
-
-# %% ../../nbs/08_training/03_folder.ipynb #fdstop01
+# %% ../../nbs/08_training/03_folder.ipynb #1be0eac3
 ASKED = "asked to stop"  # of runs by earlier versions; these two in `stopped` can go on from a checkpoint
 TIME_UP = "the time that it was given was used up"
 ENDED_EARLY = ASKED, TIME_UP
 
-# %% ../../nbs/08_training/03_folder.ipynb #1be0eac3
-class Keeper:
+
+class Checkpointer:
     "Checkpoints of one run in one folder. Raises `ValueError` where it is held or cannot be written to."
 
     def __init__(
@@ -80,111 +77,68 @@ class Keeper:
         self.folder = Path(ranks.once(writable_folder, folder))
         self.path = self.folder / "checkpoint.safetensors"
         self.written_at = time.monotonic()
-        self.asked = None  # the signal that asked the run to stop
-        self.heard_at = None  # when this process had it
+        self.signal = None  # that asked the run to stop
         self.heeded = False  # whether it has ended the run
         self.handlers = {}  # of the signals, as they were before
 
     def __call__(self, run, over: bool = False):
         "Write a checkpoint if it is time, if training is over, or if the run was asked to stop."
-        if not (over or self.asked or time.monotonic() - self.written_at >= self.every):
+        if not (over or self.signal or time.monotonic() - self.written_at >= self.every):
             return
-        self.write(run)
-        if self.asked:
-            self.heeded = True
-            name = signal.Signals(self.asked).name
-            raise KeyboardInterrupt(f"asked to stop ({name}); the checkpoint is written")
-
-    def write(self, run):
-        "Write a checkpoint. Raises `ValueError` that says what there is to go on from when it cannot be."
         try:
             save_state(self.path, run.state_dict(), "checkpoint")
         except ValueError as e:
             at = f"epoch {run.epoch}, step {run.step}"
-            raise ValueError(f"{at}: {e} As for this run, {earlier(self.path)}.") from None
+            raise ValueError(f"{at}: {e} A checkpoint that was written before is whole.") from None
         self.written_at = time.monotonic()
+        if self.signal:
+            self.heeded = True
+            raise KeyboardInterrupt(f"asked to stop ({self.signal.name}); the checkpoint is written")
+
+    def load(self, run) -> bool:
+        "Put the run where the checkpoint was taken; False without one; `ValueError` for that of another run."
+        try:
+            state = self.ranks.once(self.read)
+        except EarlierVersion as e:
+            run.notes.append(f"the checkpoint {e} of this library, so the run was begun anew")
+            return False
+        if state is None:
+            return False
+        try:
+            run.load_state_dict(state)
+        except ValueError as e:
+            raise ValueError(f"{str(self.path)!r}: {e}") from None
+        return True
+
+    def read(self) -> dict | None:
+        "The checkpoint; None when there is none."
+        return load_state(self.path, "checkpoint") if self.path.exists() else None
+
+    def open(self):
+        "Hold the folder, and remove what is half-written there."
+        self.lock = hold(self.folder)
+        sweep(self.folder)
+
+    def hear(self, which: int, frame):
+        "Remember that the run was asked to stop; alone, the second time it ends at once."
+        if self.signal and self.ranks.n == 1:
+            raise KeyboardInterrupt
+        self.signal = signal.Signals(which)
 
     def __enter__(self):
         self.ranks.once(self.open)
-        self.before, self.ranks.listener = self.ranks.listener, self
         if threading.current_thread() is threading.main_thread():
             for which in (signal.SIGINT, signal.SIGTERM):
-                self.handlers[which] = signal.signal(which, self._ask)
+                self.handlers[which] = signal.signal(which, self.hear)
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, kind, error, traceback):
         for which, handler in self.handlers.items():
             signal.signal(which, handler)
-        self.ranks.listener = self.before
         if self.lock:
             self.lock.release()
-        if self.asked and not self.heeded and error[0] is None:
-            pass_on(self.asked)
-
-# %% ../../nbs/08_training/03_folder.ipynb #28cb0e55
-@patch
-def _ask(self: Keeper, which, frame):
-    "Remember that the run was asked to stop; the second time it ends at once."
-    now = time.monotonic()
-    passed_on = self.ranks.n > 1 and (self.heard_at is None or now - self.heard_at < PASSED_ON)
-    if self.asked and not passed_on:
-        raise KeyboardInterrupt
-    self.heard_at = self.heard_at or now
-    self.asked = self.asked or which
-    outer = getattr(self.handlers.get(which), "__self__", None)
-    if isinstance(outer, Keeper) and not outer.asked:
-        outer._ask(which, frame)  # of several runs that take turns, the others have to hear of it, too
-
-
-PASSED_ON = 3.0  # seconds within which a launcher tells its processes of a signal that they had as well
-
-
-def pass_on(which: int):
-    "Interrupt whatever follows on a run that was asked to stop after its last step."
-    raise KeyboardInterrupt(f"asked to stop ({signal.Signals(which).name}); this run is finished")
-
-
-@patch
-def load(self: Keeper, run) -> bool:
-    "Put the run where the checkpoint was taken; False when there is none."
-    state = self.ranks.once(self.read)
-    if state is None:
-        return False
-    go_on(run, self.path, state)
-    return True
-
-
-@patch
-def read(self: Keeper) -> dict | None:
-    "The checkpoint; None when there is none."
-    return load_state(self.path, "checkpoint") if self.path.exists() else None
-
-
-@patch
-def open(self: Keeper):
-    "Hold the folder, and remove what is half-written there."
-    self.lock = hold(self.folder)
-    tidy(self.folder)
-
-# %% ../../nbs/08_training/03_folder.ipynb #kprest01
-def tidy(folder: Path):
-    "Remove what an earlier process has left half-written."
-    sweep(folder)
-
-
-def earlier(checkpoint):
-    "What there is to go on from when a checkpoint cannot be written."
-    if checkpoint.exists():
-        return "the checkpoint before it is whole: make room and give the same command again"
-    return "there is no earlier checkpoint"
-
-
-def go_on(run, checkpoint, state: dict):
-    "Put the run where a checkpoint was taken. Raises `ValueError` with the file where it is of another run."
-    try:
-        run.load_state_dict(state)
-    except ValueError as e:
-        raise ValueError(f"{str(checkpoint)!r}: {e}") from None
+        if self.signal and self.ranks.main and not self.heeded and error is None:
+            raise KeyboardInterrupt(f"asked to stop ({self.signal.name}); this run is finished")
 
 # %% ../../nbs/08_training/03_folder.ipynb #f2bc8684
 GROUPS_FILE = "groups.safetensors"
@@ -212,12 +166,6 @@ def flat(d: dict, prefix: str = "") -> dict:
             level[f"{prefix}{name}"] = value
     return level
 
-# %% ../../nbs/08_training/03_folder.ipynb #17b6927e
-import json
-
-from ..records.run_format import CONFIG, RECORD
-from ..records.seals import read_checked, write_checked
-
 # %% ../../nbs/08_training/03_folder.ipynb #f073d8ca
 def claim(folder: Path, config: dict, restart: bool = False):
     "Make the folder this run's own. Raises `ValueError` when another run's config is there."
@@ -228,20 +176,14 @@ def claim(folder: Path, config: dict, restart: bool = False):
     if not path.exists():
         return write_checked(path, CONFIG, config)
     differences = config_differences(read_checked(path, CONFIG, REMEDY), config)
-    if not differences:
-        return
-    hint = ""
-    if config.get("own_model") and any(line.startswith("start") for line in differences):
-        hint = (
-            " If only `start` differs, the module came with other initial weights: "
-            "call torch.manual_seed before building it."
+    hint = " (of a module of your own: call torch.manual_seed before it is made)"
+    hint = hint if config.get("own_model") and any(line.startswith("start") for line in differences) else ""
+    if differences:
+        raise ValueError(
+            f"{str(folder)!r} holds another run: {'; '.join(differences)}{hint}. {REMEDY.capitalize()}."
         )
-    raise ValueError(
-        f"{str(folder)!r} holds another run: {'; '.join(differences)}.{hint} "
-        f"Name another folder, {START_ANEW}."
-    )
 
-# %% ../../nbs/08_training/03_folder.ipynb #fdstop04
+
 def can_go_on(folder) -> bool:
     "Whether the run in a folder was ended early, and has kept what it needs to go on."
     folder = Path(folder)
@@ -266,20 +208,12 @@ SAME_RESULT = "settings.evaluate", "settings.eval_batch"  # an epoch is chosen a
 
 def config_differences(old: dict, new: dict) -> list[str]:
     "A line for each setting in which two configs differ, of those that a result depends on."
-    old, new = flat(old), flat(json.loads(json.dumps(new)))
+    old, new = ({**LATER, **flat(json.loads(json.dumps(config)))} for config in (old, new))
     names = [name for name in {**old, **new} if not name.startswith("opened") and name not in SAME_RESULT]
-    there, here = ({name: of.get(name, LATER.get(name)) for name in names} for of in (old, new))
-    return [
-        f"{name} is {there[name]!r} there and {here[name]!r} here"
-        for name in names
-        if there[name] != here[name]
-    ]
+    pairs = [(name, old.get(name), new.get(name)) for name in names]
+    return [f"{name} is {before!r} there and {now!r} here" for name, before, now in pairs if before != now]
 
-# %% ../../nbs/08_training/03_folder.ipynb #829acefb
-from ..core.arguments import lookup
-from ..records.seals import COPY_AGAIN, check_file, file_digest
-
-# %% ../../nbs/08_training/03_folder.ipynb #fd000004
+# %% ../../nbs/08_training/03_folder.ipynb #fd000005
 def write_record_of(folder, content: dict):
     "Write the record of a run that is finished, with the digests of its files."
     files = {name: file_digest(Path(folder, name)) for name in SEALED_FILES if Path(folder, name).exists()}
@@ -308,7 +242,7 @@ def run_file(folder, name: str, remedy: str = COPY_AGAIN) -> Path:
     check_file(folder, name, files, remedy)
     return path
 
-# %% ../../nbs/08_training/03_folder.ipynb #fd000005
+
 def add_file(
     folder,  # of a run, finished or not
     name: str,  # one of `PARTS`
@@ -318,17 +252,16 @@ def add_file(
 
     Processes that share a folder do so one after the other."""
     lookup(name, dict.fromkeys(PARTS), "file of a run")
-    path = Path(folder) / name
-    if not (Path(folder) / "record.json").exists():
-        write(path)
-        return
-    with FileLock(Path(folder) / ".files.lock"):
+    folder = Path(folder)
+    if not (folder / "record.json").exists():
+        return write(folder / name)
+    with FileLock(folder / ".files.lock"):
         record = read_record_of(folder)
         if record["files"].pop(name, None):  # a kill between the writes leaves no digest, and no wrong one
-            write_checked(Path(folder) / "record.json", RECORD, record)
-        write(path)
-        record["files"][name] = file_digest(path)
-        write_checked(Path(folder) / "record.json", RECORD, record)
+            write_checked(folder / "record.json", RECORD, record)
+        write(folder / name)
+        record["files"][name] = file_digest(folder / name)
+        write_checked(folder / "record.json", RECORD, record)
 
 
 def check_files(folder):
@@ -339,10 +272,6 @@ def check_files(folder):
             check_file(folder, name, files, REMEDY)
 
 # %% ../../nbs/08_training/03_folder.ipynb #fd000011
-from ..algorithm.groups import Groups
-from ..sources.blanks import Guess, KeptGuess
-
-
 def guess_of_state(state: dict) -> KeptGuess:
     "The guess in what a file of groups holds."
     values = tuple(np.array(v) for v in state["values"])
@@ -361,17 +290,6 @@ def kept_guess(folder) -> KeptGuess | None:
         return None
     return guess_of_state(load_state(run_file(folder, GROUPS_FILE), "groups"))
 
-# %% ../../nbs/08_training/03_folder.ipynb #666d5b33
-import hashlib
-
-from ..algorithm.groups import group_names
-from ..core.files import write_whole
-from ..core.tables import disarm
-from ..networks.weights import read_weights
-from ..sources.data import Data
-from ..sources.splits import SPLITS
-from .checkpoints import write_bytes
-
 # %% ../../nbs/08_training/03_folder.ipynb #fafefbd9
 def fingerprint(model: nn.Module) -> str:
     "A short digest of all weights and buffers."
@@ -386,9 +304,9 @@ def save_model(path, model: nn.Module):
     "The weights alone, under the model's own names, as a safetensors file that other programs read."
     from safetensors.torch import save
 
-    weights = {}
-    for name, t in model.state_dict().items():
-        weights[name] = t.detach().cpu().clone(memory_format=torch.contiguous_format)
+    weights = {
+        name: t.cpu().clone(memory_format=torch.contiguous_format) for name, t in model.state_dict().items()
+    }
     content = save(weights, {"format": "pt"})
     write_whole(path, lambda temporary: write_bytes(temporary, content))
 
@@ -405,7 +323,7 @@ def load_finished(model: nn.Module, folder: Path, remedy: str = COPY_AGAIN):
         raise ValueError(f"the weights in {str(path)!r} do not fit the model: {e}") from None
     model.eval()
 
-# %% ../../nbs/08_training/03_folder.ipynb #2a9a8fc3
+
 def save_split(path, data: Data):
     "The split of every row, as CSV."
     import pandas as pd
@@ -429,17 +347,15 @@ def write_csv(path, columns: dict[str, np.ndarray]):
     "Write a table as CSV: numbers in full, texts so that no spreadsheet takes them for formulas."
     import pandas as pd
 
-    frame = pd.DataFrame({at: csv_column(values) for at, values in enumerate(columns.values())})
+    def cells(values):
+        if values.dtype.kind in "biuf":
+            return values.astype(float) if values.dtype.kind == "f" else values
+        return np.array(["" if value is None else disarm(value) for value in values.tolist()], object)
+
+    frame = pd.DataFrame({at: cells(values) for at, values in enumerate(columns.values())})
     frame.columns = [disarm(name) for name in columns]
     how = dict(index=False, na_rep="nan", lineterminator="\r\n")
     write_whole(path, lambda temporary: frame.to_csv(temporary, **how))
-
-
-def csv_column(values: np.ndarray) -> np.ndarray:
-    "A column with its texts disarmed; None is an empty cell."
-    if values.dtype.kind in "biuf":
-        return values.astype(float) if values.dtype.kind == "f" else values
-    return np.array(["" if value is None else disarm(value) for value in values.tolist()], object)
 
 # %% ../../nbs/08_training/03_folder.ipynb #b98e7102
 def unfinished(folder) -> bool:

@@ -139,8 +139,8 @@ import os
 def keep_memory() -> bool:
     """Tell the C library to keep freed memory for the next batch; whether it understood.
 
-    Concerns the whole process. Does nothing outside Linux with glibc, and where the environment has set
-    malloc's own variables, such as MALLOC_TRIM_THRESHOLD_.
+    Concerns the whole process: `pde train` and `pde compare` do it, `robust_fit` leaves it to you. Does
+    nothing outside Linux with glibc, and where the environment has malloc's own variables, MALLOC_….
     """
     if any(name.startswith("MALLOC_") for name in os.environ):
         return False

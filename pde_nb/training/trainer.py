@@ -23,7 +23,7 @@ from . import selection
 from .checkpoints import identity, own_randomness, random_state
 from .outputs import predict, probabilities
 from .progress import device_error, has_bf16, progress_bar
-from .ranks import ALONE, Ranks, sharing_notes
+from .ranks import ALONE, Ranks
 from .settings import Settings, check_run, make_optimiser
 
 # %% ../../nbs/08_training/05_trainer.ipynb #trn00006
@@ -65,6 +65,8 @@ class Trainer:
         select = self.settings.select if self.method.keeps == "best" else "worst_group"
         self.rule = selection.chosen_rule(select, self.val_groups)
         self.notes = selection.rule_notes(select, self.rule, self.val_groups)  # and what turns out later
+        if ranks.n > 1:
+            self.notes.append(f"trained by {ranks.n} processes together, which share every batch")
         check_run(self)
         self.epoch = self.step = 0  # that come next
         self.seen = self.n_steps = 0  # training examples, and steps of the optimiser
@@ -85,7 +87,9 @@ class Trainer:
         self.own = [net.to(device) for net in self.method.attach(self.model)]
         self.networks = [self.model, *self.own]  # all that is trained
         self.called = None  # the networks as a step calls them, once there was one
-        self.notes += sharing_notes(self.ranks, self.networks)
+        if self.own:
+            note = "networks are trained side by side: a pass over the data is one for each of them"
+            self.notes.append(f"{len(self.networks)} {note}")
         trained = nn.ModuleList(self.networks) if self.own else self.model
         self.optimiser = make_optimiser(trained, settings, fused=device.type == "cuda")
         self.bf16 = settings.bf16 and has_bf16(device, self.notes.append)
@@ -111,8 +115,6 @@ class Trainer:
     @property
     def best_epoch(self) -> int | None:
         return next((entry["epoch"] for entry in reversed(self.curve) if entry["best"]), None)
-
-    # a step
 
     def batches_of(self, epoch: int) -> list[np.ndarray]:
         "All batches of an epoch, as rows of the data set."
@@ -210,17 +212,13 @@ class Trainer:
         "Predicted classes of rows of the data set."
         return predict(self.model, self.source, rows, self.settings.eval_batch, self.autocast)
 
-    def probabilities(self, rows: np.ndarray) -> np.ndarray:
-        "Predicted probabilities of every class for rows of the data set."
-        return probabilities(self.model, self.source, rows, self.settings.eval_batch, self.autocast)
-
     def validate(self) -> selection.Evaluation:
         "Evaluate the model on validation, as far as it takes to know whether it is the best."
         settings, labels, spread = self.settings, self.data.y[self.val_rows], self.ranks.spread
         if self.rule == "soft_worst_group":
-            return selection.evaluate_softly(
-                spread(self.probabilities, self.val_rows), labels, self.val_groups
-            )
+            how = dict(batch=settings.eval_batch, autocast=self.autocast)
+            p = spread(lambda rows: probabilities(self.model, self.source, rows, **how), self.val_rows)
+            return selection.evaluate_softly(p, labels, self.val_groups)
         whole = settings.evaluate == "full" or self.method.exact or self.method.keeps == "last"
         best = None if whole else self.best
 
@@ -278,10 +276,9 @@ class Trainer:
 
     def load_state_dict(self, state: dict):
         "Go on from a state. Raises `ValueError` when it belongs to another run."
-        mine, theirs = identity(self), state.get("identity")
-        if theirs != mine:
+        if state.get("identity") != identity(self):
             differ = "data, inputs, method, settings or seed differ. Name another folder, or start anew."
-            raise ValueError(f"the state belongs to another run ({theirs}, this one is {mine}): {differ}")
+            raise ValueError(f"the state belongs to another run: {differ}")
         try:
             self.model.load_state_dict(state["model"])
             for net, weights in zip(self.own, state["beside"], strict=True):
@@ -295,8 +292,7 @@ class Trainer:
         self.random_state = state["random"]
         progress = dict(state["progress"])
         self.start_epoch(progress["epoch"], progress["step"], progress.pop("loss_sum"))
-        for name, value in progress.items():
-            setattr(self, name, value)
+        self.__dict__.update(progress)
 
 # %% ../../nbs/08_training/05_trainer.ipynb #trn00008
 def train(
@@ -309,13 +305,17 @@ def train(
     Raises `ValueError` when no epoch was ever evaluated, and when a batch does not fit into the memory of
     the device."""
     began = time.monotonic() - run.seconds
-    agreed = run.ranks.agreed(callbacks, run)
     with own_randomness(run), progress_bar(run, bar and run.ranks.main) as show:
+
+        def call(over):
+            for callback in callbacks:
+                callback(run, over)
+            return run.stopped
 
         def tell(over=False):
             run.seconds = time.monotonic() - began
             show()
-            agreed(over)
+            run.stopped = run.ranks.once(call, over)
 
         try:
             while not run.finished:
@@ -323,7 +323,7 @@ def train(
         except NotFinite as e:
             run.stopped = str(e)
         except RuntimeError as e:
-            raise device_error(run, run.ranks.explained(e)) from None
+            raise device_error(run, e) from None
         tell(over=True)
     if run.best_weights is None:
         remedy = "lower the learning rate, or clip the gradient"
