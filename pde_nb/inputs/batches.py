@@ -99,27 +99,14 @@ def check_rows(
 def check_device(device) -> torch.device:
     "The device, if this computer has it. Raises `ValueError` otherwise."
     try:
-        device = torch.device(device)
-    except (RuntimeError, TypeError) as e:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, TypeError) as e:
+        reason = str(e).splitlines()[0].rstrip(".")
         raise ValueError(
-            f"device={device!r} is none that torch knows; give 'cpu', 'cuda' or 'cuda:0'."
+            f"device={str(device)!r} cannot be used here ({reason}); use device='cpu', or a torch and a "
+            "driver that are made for this GPU."
         ) from e
-    if device.type == "cuda":
-        _check_gpu(device)
-    if device.type == "mps" and not torch.backends.mps.is_available():
-        raise ValueError("device='mps', and this computer has no such GPU; use device='cpu'.")
-    return device
-
-
-def _check_gpu(device):
-    n = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if n == 0:
-        raise ValueError(
-            f"device='{device}', and torch finds no GPU here; "
-            "use device='cpu', or install a torch built for CUDA and its driver."
-        )
-    if (device.index or 0) >= n:
-        raise ValueError(f"device='{device}', and there are {n} GPUs, cuda:0 to cuda:{n - 1}.")
+    return torch.device(device)
 
 # %% ../../nbs/05_inputs/07_batches.ipynb #42d82bae
 GPU_SHARE = 0.5  # of the free GPU memory that inputs may take
@@ -211,35 +198,21 @@ IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 AUGMENTATIONS = ("flip", "crop")
 
 
-def _imagenet_moments(channels):
-    "Those of ImageNet, for one channel their averages."
-    if channels not in (1, 3):
-        raise ValueError(
-            f"normalise='imagenet' is for 1 or 3 channels, and there are {channels}; "
-            f"give (mean, standard deviation) with {channels} numbers each, or None."
-        )
-    mean, std = (np.array(m) for m in IMAGENET)
-    return (mean, std) if channels == 3 else (np.array([np.mean(mean)]), np.array([np.mean(std)]))
-
-
 def _moments(normalise, channels):
-    "Mean and standard deviation per channel."
+    "Mean and standard deviation per channel; for one channel those of ImageNet are averages."
     if normalise is None:
-        return np.zeros(channels), np.ones(channels)
-    if isinstance(normalise, str):
-        if normalise != "imagenet":
-            raise ValueError(
-                f"normalise={normalise!r}; use 'imagenet', None, or (mean, standard deviation) per channel."
-            )
-        return _imagenet_moments(channels)
+        normalise = (0, 1)
+    if isinstance(normalise, str) and normalise == "imagenet" and channels in (1, 3):
+        normalise = [np.mean(m) if channels == 1 else m for m in IMAGENET]
     try:
         mean, std = (np.broadcast_to(np.asarray(m, float), (channels,)) for m in normalise)
+        if not (np.isfinite(mean).all() and np.isfinite(std).all() and (std > 0).all()):
+            raise ValueError
     except (TypeError, ValueError) as e:
         raise ValueError(
-            f"normalise={normalise!r}; give (mean, standard deviation), each one number or {channels}."
+            f"normalise={normalise!r} for {channels} channels; give 'imagenet' (for 1 or 3), None, or (mean, "
+            f"standard deviation), each one finite number or {channels}, the latter above 0."
         ) from e
-    if not (np.isfinite(mean).all() and np.isfinite(std).all() and (std > 0).all()):
-        raise ValueError(f"normalise={normalise!r}; means must be finite and standard deviations above 0.")
     return mean, std
 
 

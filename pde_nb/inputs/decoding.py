@@ -87,43 +87,32 @@ def _reason(path, error):
             "or raise PIL.Image.MAX_IMAGE_PIXELS if you trust it"
         )
     if isinstance(error, UnidentifiedImageError):
-        return _reason_by_content(path)
-    if "truncated" in str(error).lower():
-        return "the file is cut off; fetch it again"
-    if isinstance(error, ValueError):
-        return f"the picture cannot be read: {error}"
-    return f"the picture cannot be read ({type(error).__name__}: {error})"
-
-
-def _reason_by_content(path):
-    "Why a file is not a picture, from its first bytes."
-    if hasattr(path, "getvalue"):
-        head = path.getvalue()[:1024].lower()
-    else:
         with open(path, "rb") as f:
             head = f.read(1024).lower()
-    if not head:
-        return "the file is empty; fetch it again"
-    if b"<html" in head or b"<!doctype html" in head:
-        return "the file is a web page, not a picture; the download went wrong, fetch it again"
-    return "this is not a picture in a format that can be read"
+        if not head:
+            return "the file is empty; fetch it again"
+        page = b"<html" in head or b"<!doctype html" in head
+        return (
+            f"this is {'a web page' if page else 'no picture in a format that can be read'}; fetch it again"
+        )
+    if "truncated" in str(error).lower():
+        return "the file is cut off; fetch it again"
+    return f"the picture cannot be read ({type(error).__name__}: {error})"
 
 # %% ../../nbs/05_inputs/05_decoding.ipynb #3cf39a99
 def read_picture(
     path,  # of the picture file
     size: int,  # side of the square, in pixels
     centre: int | None = None,  # as in `decode`
-    file=None,  # with its bytes, where it is inside another file; `path` is then its name for messages
 ) -> tuple[UInt8[np.ndarray, "3 size size"], bool]:
     "The pixels of one picture, and whether the file has more than one frame. Raises as `decode` does."
     try:
-        with Image.open(path if file is None else file) as image:
+        with Image.open(path) as image:
             moving = getattr(image, "is_animated", False)
             image.load()
             return _fit(_rgb(image), size, centre), moving
     except Exception as error:
-        reason = _reason(path if file is None else file, error)
-        raise ValueError(f"{path}: {reason}.") from error  # a damaged file can raise anything
+        raise ValueError(f"{path}: {_reason(path, error)}.") from error  # a damaged file can raise anything
 
 
 def decode(

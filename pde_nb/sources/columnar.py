@@ -9,6 +9,7 @@ __all__ = ['KINDS_OF_FILES', 'PIECE', 'is_stored_table', 'table_files', 'files_o
            'stored_kind']
 
 # %% ../../nbs/05_sources/04_columnar.ipynb #5ade9eef
+import glob
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -95,10 +96,10 @@ class TableFiles:
 def read_file(path: Path):
     "A file as a mapped `datasets.Dataset`. Raises `ValueError` for one that is damaged."
     datasets = need("datasets", "reading Parquet or Arrow")
-    folder = str(cache_folder() / "datasets")
-    kind = KINDS_OF_FILES[path.suffix]
+    folder = cache_folder() / "datasets" / known_digest(path)[:16]  # so that other bytes are another table
+    how = dict(data_files=glob.escape(str(path)), split="train", cache_dir=str(folder))
     try:
-        return datasets.load_dataset(kind, data_files=str(path), split="train", cache_dir=folder)
+        return datasets.load_dataset(KINDS_OF_FILES[path.suffix], **how)
     except Exception as e:  # a damaged file may break its reader in any way
         reason = (str(e.__cause__ or e).strip().splitlines() or [""])[0][:200]
         raise ValueError(
