@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['NETWORK', 'TEMPERATURE', 'MOST_OTHER', 'predictor_of', 'logits_of', 'how_it_predicts', 'prediction_columns',
            'group_of_rows', 'save_portable', 'load', 'check_own', 'bare_network', 'reopened', 'evaluate_run',
-           'complete', 'OtherCounts', 'compare_counts', 'other_examples']
+           'complete', 'OtherCounts', 'compare_counts']
 
 # %% ../../nbs/08_runs/11_finished.ipynb #fi00003
 import shutil
@@ -247,7 +247,11 @@ def compare_counts(
     where: str,  # the run and the split, for the message
 ):
     "Warn where counts are not those on record. Raises `ValueError` where they are far from them."
-    n = other_examples(counts, recorded)
+    n = counts.n  # the least number of examples in which they differ; all where the groups are others
+    if counts.names == recorded.names and (counts.total == recorded.total).all():
+        by_group = np.abs(counts.correct - recorded.correct)
+        in_all = abs(counts.n_correct - recorded.n_correct)
+        n = int(max(by_group.max(), in_all) if counts.overlapping else by_group.sum())
     if not n:
         return
     differ = (
@@ -260,13 +264,3 @@ def compare_counts(
             "Evaluate with the versions that record.json names, or train again with pde train --restart."
         )
     warnings.warn(f"{differ}; another processor or version of torch rounds otherwise", OtherCounts)
-
-
-def other_examples(counts: GroupCounts, recorded: GroupCounts) -> int:
-    "The least number of examples in which two counts differ; all where the groups are others."
-    if counts.names != recorded.names or (counts.total != recorded.total).any():
-        return counts.n
-    by_group = np.abs(counts.correct - recorded.correct)
-    if not counts.overlapping:
-        return int(by_group.sum())
-    return int(max(by_group.max(), abs(counts.n_correct - recorded.n_correct)))
