@@ -87,7 +87,7 @@ setup(
     },
     packages=find_packages(include=[cfg["lib_path"], cfg["lib_path"] + ".*"]),
     include_package_data=True,
-    package_data={cfg["lib_path"]: ["py.typed", "*.pyi"]},
+    package_data={cfg["lib_path"]: ["py.typed", "*.pyi", "report/templates/*"]},
     python_requires=">=" + cfg["min_python"],
     install_requires=cfg["requirements"].split(),
     extras_require=extras(cfg),

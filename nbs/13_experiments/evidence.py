@@ -18,6 +18,7 @@ from pde_nb.comparison.paired import Difference, p_text, paired, points_text
 from pde_nb.comparison.trials import Result, Trial, over_seeds, read_results, seed_figures, settings_name
 from pde_nb.core.statistics import holm, summary
 from pde_nb.core.tables import DASH, Table, fixed, interval_text, percent, signed_text, spread_text
+from pde_nb.report.page import Listing
 
 FOLDER = Path(__file__).resolve().parents[2] / "results" / "evidence"
 TASKS = {
@@ -129,6 +130,8 @@ def markdown(*parts) -> Markdown:
     for part in parts:
         if isinstance(part, Table):
             texts.append(unbroken(part).markdown())
+        elif isinstance(part, Listing):
+            texts.append(part.markdown())
         elif isinstance(part, str):
             texts.append(part)
         else:

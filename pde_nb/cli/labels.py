@@ -33,7 +33,7 @@ from ..methods.base import CannotRun, Method
 from ..methods.registry import find_method
 from ..networks.models import default_model
 from ..published.published import PUBLISHED
-from ..report.runs import active_counts
+from ..report.run_page import active_counts
 from ..runs.presets import DEFAULTS, PRESETS
 from ..runs.record import RunRecord
 from ..sources.data import Data

@@ -71,13 +71,12 @@ def page_file(records, html: bool, out: str | None) -> Path | None:
 # %% ../../nbs/12_cli/07_report.ipynb #rp0006
 def asked_page(records, data: str | None, place: Path | None):
     "The page of some runs, with what the model says where it can be asked; `place`: the folder of the page."
-    from pde_nb.report.report import Asked, make_page
-    from pde_nb.report.runs import default_split
+    from pde_nb.report.report import Answers, default_split, make_page
 
     split = default_split(records[0], "test")
-    asked = Asked() if len(records) > 1 else answers(records[0], split, data)
+    known = Answers() if len(records) > 1 else answers(records[0], split, data)
     maps = attention_maps(records, split, data)
-    return make_page(records, split, asked.mistakes, maps, asked.figures, place)
+    return make_page(records, split, known, maps, place)
 
 
 def answers(record, split: str, data: str | None):
@@ -85,7 +84,7 @@ def answers(record, split: str, data: str | None):
     from pde_nb.analysis.mistakes import Mistakes
     from pde_nb.analysis.predictions import PredictionFigures
     from pde_nb.cli.opening import open_again
-    from pde_nb.report.report import Asked, ask_run
+    from pde_nb.report.report import Answers, ask_run
     from pde_nb.runs.finished import reopened
 
     try:
@@ -98,14 +97,14 @@ def answers(record, split: str, data: str | None):
         if data:
             raise
         note = f"not shown: {e}"
-        return Asked(Mistakes(split, (), 0, note), PredictionFigures(split, note=note))
+        return Answers(Mistakes(split, (), 0, note), PredictionFigures(split, note=note))
 
 
 def attention_maps(records, split: str, data: str | None):
     "The attention maps of runs on pictures, or why there are none; None where there are no pictures."
     from pde_nb.analysis.attention_pictures import Attention
     from pde_nb.cli.opening import open_again
-    from pde_nb.report.attention_blocks import attention_of
+    from pde_nb.report.report import attention_of
 
     seen = [record for record in records if on_pictures(record)]
     if not seen:
