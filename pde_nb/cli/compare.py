@@ -61,8 +61,7 @@ def compare(
 
     keep_memory()
     from pde_nb.core.arguments import number, visible, whole_number
-    from pde_nb.pages.markdown import markdown_page
-    from pde_nb.report.comparison_page import comparison_page, write_comparison
+    from pde_nb.report.runs_page import comparison_page, write_comparison
     from pde_nb.runs.logs import asked_logs
 
     settings = asked.settings()
@@ -80,9 +79,8 @@ def compare(
     tried = tried_settings(kind, settings, tune, tries)
     with goes_on(folder), failures_said("pde compare"):
         found = compare_all(data, folder, passes=budget, tried=tried, jobs=jobs, **how)
-    title, lead, blocks = comparison_page(found)
     files = write_comparison(found)
-    show_markdown("\n" + markdown_page(title, blocks, lead))
+    show_markdown("\n" + comparison_page(found).markdown)
     print("\nwritten: " + visible(", ".join(map(str, files))))
     best = best_run(found)
     if best is not None and best.exists():  # else another machine has it
@@ -94,11 +92,11 @@ def best_run(comparison) -> Path | None:
     "The folder of a run of the method that validation prefers: of the first seed; None where nothing ran."
     from pde_nb.comparison.paired import best_method
     from pde_nb.comparison.trials import settings_name
-    from pde_nb.report.comparison_page import of_methods
 
     if not comparison.results:
         return None
-    best = best_method(of_methods(comparison.results))
+    methods = {name: result for name, result in comparison.results.items() if not result.is_reference}
+    best = best_method(methods or comparison.results)
     found = comparison.results[best]
     return Path(comparison.folder, best, f"{settings_name(found.chosen)}-seed{found.trials[0].seed}")
 

@@ -224,7 +224,7 @@ def svg_of(fig: Figure, title: str) -> Markup:
     opening = Markup('<svg {} viewBox="{}" aria-label="{}">').format(Markup(look), box, title)
     return opening + Markup(drawn) + Markup("</svg>")
 
-# %% ../../nbs/10_report/01_page.ipynb #31c5cd00
+# %% ../../nbs/10_report/01_page.ipynb #2f9681d6
 def html_cell(value):
     "What stands in the data, with hidden characters spelled out; what is markup already stays."
     return value if isinstance(value, Markup) else visible(str(value).replace("\r\n", "\n"), keep="\n")
@@ -258,7 +258,7 @@ def environment(finalize, **options) -> Environment:
 HTML_PAGES, MARKDOWN_PAGES = environment(html_cell, autoescape=True), environment(plain)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Page:
     "A report as HTML and as Markdown, and its tables as CSV."
 
@@ -276,7 +276,7 @@ class Page:
         html = HTML_PAGES.get_template("page.html.j2").render(data)
         return cls(html, re.sub(r"\n{3,}", "\n\n", markdown).strip() + "\n", tables)
 
-    def __str__(self):
+    def __repr__(self):
         return self.markdown
 
     def _repr_html_(self):
