@@ -246,10 +246,10 @@ LOSSES = (
     ),
     Mutant(
         "EIIL's derivative has a wrong sign",
-        "grouping.environments",
+        "methods.eiil",
         ".sum(1) - z[np.arange(len(z)), y]",
         ".sum(1) + z[np.arange(len(z)), y]",
-        ("07_grouping/08_environments", METHODS),
+        ("07_methods/09_eiil", METHODS),
     ),
     Mutant(
         "DFR's new last layer shifts the wrong way",

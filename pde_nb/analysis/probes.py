@@ -356,9 +356,9 @@ def small_inputs(
     size: int = 16,  # of pictures, in pixels
 ) -> Float[np.ndarray, "m d"]:
     "Cheap inputs for a probe."
+    from pde_nb.grouping.representation import pooled
     from pde_nb.inputs.decoding import decode_all
     from pde_nb.inputs.inputs import make_source
-    from pde_nb.networks.views import pooled
 
     inputs = data.inputs
     if inputs.kind in ("table", "features"):
@@ -393,9 +393,11 @@ def network_inputs(
     **inputs,  # of `make_source`: size, cache, …
 ) -> Float[np.ndarray, "m d"]:
     "What the network computes before its last layer, standardised."
+    import torch
+
     from pde_nb.inputs.inputs import make_source
+    from pde_nb.networks.heads import embeddings
     from pde_nb.networks.models import fetch_weights, input_settings, make_model
-    from pde_nb.networks.views import head_inputs
 
     fetch_weights(model, data.inputs.kind, weights)  # before pictures are decoded
     settings = {**input_settings(model, data.inputs.kind), **inputs}
@@ -406,8 +408,10 @@ def network_inputs(
         settings["cache"] = "memory"
     source = make_source(data, progress=False, **settings)
     net = make_model(model, n_classes=data.n_classes, kind=source.kind, shape=source.shape, weights=weights)
-    see = head_inputs(net.eval())
-    x = np.concatenate([see(source.batch(rows[at : at + 64])) for at in range(0, len(rows), 64)])
+    enters = embeddings(net.eval())
+    batches = (source.batch(rows[at : at + 64]) for at in range(0, len(rows), 64))
+    with torch.inference_mode():
+        x = np.concatenate([enters(batch).float().cpu().numpy() for batch in batches])
     return (x - x.mean(0)) / np.maximum(x.std(0), 1e-6)
 
 

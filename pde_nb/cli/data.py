@@ -131,7 +131,7 @@ def sample(*, opened: DataOptions, out: str, n: Whole = 200, where: str | None =
 
     from pde_nb.cli.opening import ArrayFile, open_data
     from pde_nb.core.arguments import whole_number
-    from pde_nb.labelling.sheet import choose_sheet, write_sheet
+    from pde_nb.grouping.labelling import choose_sheet, write_sheet
     from pde_nb.sources.blanks import mask_blanks
     from pde_nb.sources.table_files import read_table
 

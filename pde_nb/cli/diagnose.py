@@ -31,7 +31,7 @@ def diagnose(*, opened: DataOptions, json: Output | None = None):
     from pde_nb.analysis.diagnosis import diagnose as examine
     from pde_nb.analysis.diagnosis import validation_power, without_attribute
     from pde_nb.cli.opening import open_asked
-    from pde_nb.labelling.partly import ENOUGH, describe_labels, labelled_data
+    from pde_nb.grouping.labelling import ENOUGH, describe_labels, labelled_data
 
     check_file("--json", json)
     data = open_asked(opened)
@@ -44,7 +44,7 @@ def diagnose(*, opened: DataOptions, json: Output | None = None):
         labels = describe_labels(data)
         said = [of.text() for of in labels]
         examined = labelled_data(data)
-    more = dict(labels=[of.to_dict() for of in labels]) if labels else {}
+    more = dict(labels=[vars(of) for of in labels]) if labels else {}
     if examined is None:
         few = f"too few labelled rows for a diagnosis: it needs {ENOUGH} of each class and of each value"
         said, found, lines = [*said, few], dict(verdict=None, note=few), []

@@ -154,7 +154,7 @@ def train_seeds(spec, data, keep: dict, seeds: int, say) -> dict:
 # %% ../../nbs/12_cli/03_train.ipynb #tr0008
 def plan_text(run, config: dict) -> str:
     "What a run is going to do, in a few lines; `config` is that of its spec."
-    from pde_nb.labelling.scarce import validation_note
+    from pde_nb.grouping.labelling import validation_note
 
     n_weights = sum(p.numel() for p in run.model.parameters())
     network = f"model {config['model']}, weights {config['weights']}"

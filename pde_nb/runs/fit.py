@@ -23,7 +23,7 @@ from .. import __version__
 from ..core.arguments import Checked, NonNegative, Positive, whole_number
 from ..core.statistics import summary
 from ..core.tables import DASH, Table, interval_text, percent, spread_text
-from ..labelling.scarce import validation_note
+from ..grouping.labelling import validation_note
 from ..methods.base import describe
 from ..prediction.predictor import Predictor
 from .finished import prediction_columns, predictor_of, save_portable
