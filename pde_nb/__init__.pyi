@@ -8,10 +8,7 @@ from .algorithm.schedule import ExpansionBatches as ExpansionBatches
 from .algorithm.schedule import ExpansionSchedule as ExpansionSchedule
 from .analysis.diagnosis import diagnose as diagnose
 from .comparison.comparison import compare as compare
-from .deployment.fit import RobustClassifier as RobustClassifier
-from .deployment.fit import fit_seeds as fit_seeds
-from .deployment.fit import load as load
-from .deployment.fit import robust_fit as robust_fit
+from .deployment.estimator import RobustClassifier as RobustClassifier
 from .deployment.other_data import judge as judge
 from .methods.base import Method as Method
 from .methods.baselines import GroupDRO as GroupDRO
@@ -29,6 +26,9 @@ from .methods.registry import register as register
 from .report.report import report_html as report_html
 from .runs.finished import complete as complete
 from .runs.finished import evaluate_run as evaluate_run
+from .runs.finished import load as load
+from .runs.fit import fit_seeds as fit_seeds
+from .runs.fit import robust_fit as robust_fit
 from .runs.grouped import with_groups as with_groups
 from .runs.record import RunRecord as RunRecord
 from .sources.data import Data as Data

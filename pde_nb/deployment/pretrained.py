@@ -9,16 +9,16 @@ __all__ = ['save_pretrained']
 import copy
 import tempfile
 import warnings
-from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from ..core.files import writable_folder
-from .graph import random_sample
-from ..inputs.preparation import read_preparation, write_preparation
+from ..inputs.preparation import prepared, read_preparation, write_preparation
 from ..networks.text import TextClassifier
 from ..prediction.predictor import Predictor
+from ..sources.examples import Texts, string_array
 
 # %% ../../nbs/08_deployment/35_pretrained.ipynb #sp000006
 def save_pretrained(
@@ -46,29 +46,14 @@ def save_pretrained(
         )
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".part-") as beside:
         made = Path(beside, folder.name)
-        with without_bars():
-            write_files(predictor, made)
-            check_files(predictor, made)
+        write_files(predictor, made)
+        check_files(predictor, made)
         if folder.exists():
             folder.rmdir()
         made.rename(folder)
     return folder
 
 # %% ../../nbs/08_deployment/35_pretrained.ipynb #sp000007
-@contextmanager
-def without_bars():
-    "No progress bars of transformers inside; its setting is put back."
-    from transformers.utils import logging
-
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if shown:
-            logging.enable_progress_bar()
-
-
 def write_files(predictor: Predictor, folder):
     "Configuration, weights and tokenizer, into a folder."
     network = copy.deepcopy(predictor.model.model).cpu()
@@ -90,7 +75,11 @@ def check_files(predictor: Predictor, folder):
     "Raises `ValueError` where what was written does not give the logits of the model."
     from transformers import AutoModelForSequenceClassification
 
-    batch = random_sample(predictor.preparation).batch
+    preparation = predictor.preparation
+    texts = string_array([*preparation.classes, " ".join([preparation.label, *preparation.classes] * 9)])
+    batch = prepared(preparation, Texts(texts, texts if preparation.tokens.pairs else None)).batch(
+        np.arange(len(texts))
+    )
     how = dict(local_files_only=True, dtype=torch.float32)
     loaded = AutoModelForSequenceClassification.from_pretrained(folder, **how)
     with torch.no_grad():

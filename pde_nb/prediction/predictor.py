@@ -10,6 +10,7 @@ __all__ = ['RANGE', 'source_logits', 'softmax', 'Temperature', 'fit_temperature'
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -203,3 +204,7 @@ class Predictor:
         return pd.concat(
             [pd.DataFrame(piece.columns) for piece in self.pieces(rows, **how)], ignore_index=True
         )
+
+    def export(self, path, rows):  # an `Exported`
+        "The model as an ONNX graph, once it agrees with the model on some rows; see `deployment.export`."
+        return import_module("pde_nb.deployment.export").export(self, path, rows)

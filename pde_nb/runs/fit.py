@@ -13,6 +13,7 @@ from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -102,6 +103,18 @@ class Fit:
     def predictions(self, split: str = "test") -> pd.DataFrame:
         "What is predicted for the rows of a split, see `prediction_columns`."
         return pd.DataFrame(prediction_columns(self.selected, self.selected.data.rows(split)))
+
+    def export(self, path, rows=None):  # an `Exported`
+        "The model as an ONNX graph, once it agrees with the model on `rows`, by default those of validation."
+        return self.predictor.export(path, self.selected.data if rows is None else rows)
+
+    def save_pretrained(self, folder) -> Path:
+        "A text model as transformers reads it, in a new folder; see `deployment.pretrained`."
+        return import_module("pde_nb.deployment.pretrained").save_pretrained(self.predictor, folder)
+
+    def model_card(self, path=None):  # a `ModelCard` of huggingface_hub
+        "What the model is for, how right it is in every group, and where it ends."
+        return import_module("pde_nb.deployment.model_card").model_card(self, path)
 
 # %% ../../nbs/08_runs/12_fit.ipynb #ft00005
 def robust_fit(
