@@ -15,8 +15,7 @@ from dataclasses import MISSING
 from cyclopts import App, CycloptsError, Parameter
 
 from . import compare, data, diagnose, evaluate, predict, report, reproduce, train
-from .ending import Exit, last_words, run_command, tell
-from .screen import show
+from .ending import Exit, last_words, run_command, show, tell
 from ..core.arguments import GONE
 
 # %% ../../nbs/12_cli/13_app.ipynb #ap0005

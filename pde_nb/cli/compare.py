@@ -8,9 +8,8 @@ __all__ = ['compare', 'best_run', 'tuned_settings', 'tried_settings']
 # %% ../../nbs/12_cli/08_compare.ipynb #cm0004
 from pathlib import Path
 
-from .ending import Exit, goes_on
+from .ending import Exit, command_line, goes_on, say_next, show_markdown
 from .options import DataOptions, ModelOptions, SettingOptions, Whole, Words, parse_value
-from .screen import command_line, say_next, show_markdown
 
 # %% ../../nbs/12_cli/08_compare.ipynb #cm0005
 def compare(

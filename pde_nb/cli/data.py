@@ -11,9 +11,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from .ending import SCREEN, Exit, Stop, check_file, write_json_to
+from .ending import SCREEN, Exit, Stop, check_file, command_line, write_json_to
 from .options import DataOptions, Output, Whole, Words
-from .screen import command_line
 
 # %% ../../nbs/12_cli/06_data.ipynb #da0005
 def example(name: str = "loans", /, *, root: str = "."):

@@ -8,9 +8,8 @@ __all__ = ['diagnose', 'benchmarks', 'possible_attributes', 'train_command', 'ne
 # %% ../../nbs/12_cli/05_diagnose.ipynb #di0004
 from pathlib import Path
 
-from .ending import SCREEN, check_file, write_json_to
+from .ending import SCREEN, check_file, command_line, say_next, write_json_to
 from .options import DataOptions, Output
-from .screen import command_line, say_next
 
 # %% ../../nbs/12_cli/05_diagnose.ipynb #di0005
 def diagnose(*, opened: DataOptions, json: Output | None = None):

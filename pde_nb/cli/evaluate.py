@@ -9,9 +9,8 @@ __all__ = ['evaluate', 'evaluate_again', 'judge_other', 'training_counts', 'labe
 import sys
 from pathlib import Path
 
-from .ending import SCREEN, check_file, write_json_to
+from .ending import SCREEN, check_file, command_line, say_next, show, write_json_to
 from .options import Output, Words
-from .screen import command_line, say_next, show
 
 # %% ../../nbs/12_cli/04_evaluate.ipynb #ev0005
 def evaluate(

@@ -8,9 +8,8 @@ __all__ = ['predict', 'said']
 # %% ../../nbs/12_cli/04_predict.ipynb #pr0004
 import sys
 
-from .ending import check_file
+from .ending import check_file, command_line, say_next
 from .options import Words
-from .screen import command_line, say_next
 
 # %% ../../nbs/12_cli/04_predict.ipynb #pr0005
 def predict(

@@ -9,8 +9,8 @@ __all__ = ['PAGES', 'report', 'page_file', 'asked_page', 'answers', 'attention_m
 import sys
 from pathlib import Path
 
+from .ending import command_line, say_next, show_markdown
 from .options import Words
-from .screen import command_line, say_next, show_markdown
 
 # %% ../../nbs/12_cli/07_report.ipynb #rp0005
 PAGES = (".md", ".html", ".htm")  # how the name of a page ends

@@ -10,9 +10,8 @@ import os
 import sys
 from pathlib import Path
 
-from .ending import SCREEN, Exit, check_file, goes_on, write_json_to
+from .ending import SCREEN, Exit, check_file, goes_on, show, write_json_to
 from .options import DataOptions, ModelOptions, Output, SettingOptions, Whole, Words
-from .screen import show
 
 # %% ../../nbs/12_cli/09_reproduce.ipynb #728cf620
 def reproduce(

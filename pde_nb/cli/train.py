@@ -11,9 +11,8 @@ import warnings
 from contextlib import contextmanager
 from pathlib import Path
 
-from .ending import SCREEN, check_file, goes_on, write_json_to
+from .ending import SCREEN, check_file, command_line, goes_on, say_next, show, write_json_to
 from .options import DataOptions, ModelOptions, Output, SettingOptions, Whole, Words
-from .screen import command_line, say_next, show
 
 # %% ../../nbs/12_cli/03_train.ipynb #tr0006
 def train(
