@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from ..algorithm.groups import Overlap, group_names
 from .attention import attention_cells, evaluating
-from .mistakes import eight_bit, image_address
+from .predictions import eight_bit, image_address
 from ..core.arguments import whole_number
 from ..core.style import SMALL
 from ..core.tables import escape_plot

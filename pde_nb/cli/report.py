@@ -81,8 +81,7 @@ def asked_page(records, data: str | None, place: Path | None):
 
 def answers(record, split: str, data: str | None):
     "What the model of a run says of a split, or the reason why it cannot be asked."
-    from pde_nb.analysis.mistakes import Mistakes
-    from pde_nb.analysis.predictions import PredictionFigures
+    from pde_nb.analysis.predictions import Mistakes, PredictionFigures
     from pde_nb.cli.opening import open_again
     from pde_nb.report.report import Answers, ask_run
     from pde_nb.runs.finished import reopened
@@ -97,7 +96,7 @@ def answers(record, split: str, data: str | None):
         if data:
             raise
         note = f"not shown: {e}"
-        return Answers(Mistakes(split, (), 0, note), PredictionFigures(split, note=note))
+        return Answers(Mistakes(split, note=note), PredictionFigures(split, note=note))
 
 
 def attention_maps(records, split: str, data: str | None):

@@ -9,8 +9,13 @@ __all__ = ['Answers', 'report', 'default_split', 'make_page', 'report_html', 'ru
 from dataclasses import dataclass
 
 from ..analysis.attention_pictures import Attention, attention_by_group, viewer
-from ..analysis.mistakes import Mistakes, predict_split, worst_mistakes
-from ..analysis.predictions import PredictionFigures, prediction_figures
+from pde_nb.analysis.predictions import (
+    Mistakes,
+    PredictionFigures,
+    predict_split,
+    prediction_figures,
+    worst_mistakes,
+)
 from ..core.arguments import lookup
 from .page import Page
 from .run_page import as_record, run_page

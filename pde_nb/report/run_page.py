@@ -21,9 +21,8 @@ from matplotlib.ticker import MaxNLocator
 
 from ..algorithm.metrics import GroupCounts
 from ..analysis.attention_pictures import Attention, coarseness, picture_address
-from ..analysis.mistakes import Mistake, Mistakes
-from ..analysis.predictions import PredictionFigures, Rate, rate_differences
-from ..core.statistics import detectable_difference
+from ..analysis.predictions import RATES, Mistakes, PredictionFigures, rate_differences
+from ..core.statistics import detectable_difference, wilson_interval
 from ..core.tables import percent
 from ..methods.registry import find_method, method_names, method_title
 from pde_nb.report.page import (
@@ -221,7 +220,7 @@ def predictions_sections(found: PredictionFigures | None) -> list[dict]:
 
 def class_blocks(found: PredictionFigures) -> list[dict]:
     "Which class is taken for which, and how each class does."
-    names, matrix = found.class_names, found.confusion.tolist()
+    names, matrix = found.confusion.index, found.confusion.to_numpy().tolist()
     caption = "Examples by label and by what the model says; right ones are emphasised."
     rows = [
         {"labelled": name, **{f"said {n}": k for n, k in zip(names, row)}} for name, row in zip(names, matrix)
@@ -233,10 +232,10 @@ def class_blocks(found: PredictionFigures) -> list[dict]:
         rows = [{"labelled": names[i], "said": names[k], "examples": n} for n, i, k in pairs]
         caption, strong = f"The most frequent of {len(pairs)} confusions.", frozenset()
     areas = []
-    for c in found.classes:
-        area = Share(*c.auc) if c.auc[1] == c.auc[1] else 100 * c.auc[0]
-        row = {"class": c.name, "examples": c.recall.of, "recall, %": rate_cell(c.recall)}
-        areas.append(row | {"precision, %": rate_cell(c.precision), "area under the curve, %": area})
+    for c in found.classes.itertuples():
+        area = Share(c.area, c.low, c.high) if c.low == c.low else 100 * c.area
+        row = {"class": c.Index, "examples": c.examples, "recall, %": rate_cell(c.right, c.examples)}
+        areas.append(row | {"precision, %": rate_cell(c.right, c.told), "area under the curve, %": area})
     text = "Precision: of what the model says is the class, how much is. Recall: of the class, how much it "
     text += (
         "finds. Area: how often an example of the class has a higher probability of it than one of another. "
@@ -246,32 +245,32 @@ def class_blocks(found: PredictionFigures) -> list[dict]:
     return [*confusions, dict(table=Listing("classes", areas, text))]
 
 
-def rate_cell(rate: Rate):
+def rate_cell(n: int, of: int) -> Share | None:
     "A rate with its interval; nothing where there are no examples."
-    return Share(rate.value, *rate.interval) if rate.of else None
+    return Share(n / of, *map(float, wilson_interval(n, of))) if of else None
 
 
 def calibration_blocks(found: PredictionFigures) -> list[dict]:
     "Whether the model is as sure as it is right: of all examples, by group, and over ranges."
-    every, *groups = found.calibration
+    every, *groups = found.calibration.itertuples()
     text = (
         f"The model is {percent(every.confidence)} sure of what it says, on average, and right in "
-        f"{percent(every.right.value)} of {every.right.of:,} examples. Its expected calibration error, "
-        "the difference of the two over ten ranges of the probability, is "
+        f"{percent(every.right / every.examples)} of {every.examples:,} examples. Its expected "
+        "calibration error, the difference of the two over ten ranges of the probability, is "
         f"{percent(every.error, mark='')} points; a calibrated model would show "
         f"{percent(every.by_chance, mark='')} by chance on as many examples."
     )
     rows = []
     for c in (every, *sorted(groups, key=lambda c: -c.error)):
-        row = {"group": c.name, "examples": c.right.of, "sure, %": 100 * c.confidence}
-        row |= {"right, %": rate_cell(c.right), "calibration error, points": 100 * c.error}
+        row = {"group": c.Index, "examples": c.examples, "sure, %": 100 * c.confidence}
+        row |= {"right, %": rate_cell(c.right, c.examples), "calibration error, points": 100 * c.error}
         rows.append(row | {"by chance": 100 * c.by_chance})
     caption = (
         "Right with Wilson's 95 % interval. By chance: the error of a calibrated model on as many examples."
     )
-    x = [100 * r.confidence for r in found.reliability]
-    y = [100 * r.right.value for r in found.reliability]
-    start = 100 * min(r.low for r in found.reliability)
+    ranges = found.reliability
+    x, y = 100 * ranges.confidence, 100 * (ranges.right / ranges.examples)
+    start = 100 * ranges.index.min()
     fig, ax = new_axes("how sure the model is, %", "right, %")
     draw(ax, (start, 100), (start, 100), None, markers=False)
     draw(ax, x, y, "subject")
@@ -287,19 +286,16 @@ def calibration_blocks(found: PredictionFigures) -> list[dict]:
 
 def rate_sections(found: PredictionFigures) -> list[dict]:
     "How often the model says a class for each value of an attribute, and the largest differences."
-    if not found.rates:
+    if not len(found.rates):
         return []
-    kinds = dict(selected="selection rate", true_positive="true positives", false_positive="false positives")
+    kinds = dict(zip(RATES, ("selection rate", "true positives", "false positives")))
     rows = []
-    for r in found.rates:
-        row = {"says": r.label, "of": f"{r.attribute}={r.value}", "examples": r.right.of}
-        row |= {f"{name}, %": rate_cell(getattr(r, key)) for key, name in kinds.items()}
-        rows.append(row | {"right, %": rate_cell(r.right)})
-    gaps = []
-    for gap in rate_differences(found.rates):
-        row = {"says": gap.label, "attribute": gap.attribute}
-        row |= {name: 100 * getattr(gap, key) for key, name in kinds.items()}
-        gaps.append(row | {"equalised odds": 100 * gap.equalised_odds})
+    for r in found.rates.to_dict("records"):
+        row = {"says": r["label"], "of": f"{r['attribute']}={r['value']}", "examples": r["examples"]}
+        row |= {f"{name}, %": rate_cell(r[key], r[RATES[key]]) for key, name in kinds.items()}
+        rows.append(row | {"right, %": rate_cell(r["right"], r["examples"])})
+    gaps = (100 * rate_differences(found.rates)).rename(columns=kinds | {"equalised_odds": "equalised odds"})
+    gaps = gaps.rename_axis(["says", "attribute"]).reset_index().to_dict("records")
     caption = (
         "Selection rate: how often the model says the class. True positives: how often where it is the "
         "label; false positives: how often where it is not. With Wilson's 95 % interval."
@@ -319,7 +315,7 @@ def mistake_sections(mistakes: Mistakes | None) -> list[dict]:
     title = f"Worst mistakes, {mistakes.split}"
     if mistakes.note:
         return [dict(title=title, blocks=[dict(note=mistakes.note)])]
-    if not mistakes.groups:
+    if not mistakes.shown:
         return [
             dict(title=title, blocks=[dict(text=f"There are none: every {mistakes.split} example is right.")])
         ]
@@ -327,18 +323,18 @@ def mistake_sections(mistakes: Mistakes | None) -> list[dict]:
         "The mistakes with the highest loss of each group, the worst group first. They may be hard, wrongly "
     )
     lead += "labelled, or show what the model goes by."
-    if mistakes.n_groups > len(mistakes.groups):
-        lead += f" The {len(mistakes.groups)} worst of {mistakes.n_groups} groups."
+    if len(mistakes.groups) > len(mistakes.shown):
+        lead += f" The {len(mistakes.shown)} worst of {len(mistakes.groups)} groups."
     lead += " Rows are counted from 0, as in split.csv and ledger.csv of the run."
     blocks = [dict(text=lead)]
-    for group in mistakes.groups:
-        heading = f"{group.name}: {group.wrong:,} of {group.total:,} wrong"
-        blocks.append(dict(title=heading, cards=[mistake_card(mistake) for mistake in group.most_wrong]))
+    for name, worst in mistakes.shown.items():
+        heading = "{}: {:,} of {:,} wrong".format(name, *mistakes.groups.loc[name])
+        blocks.append(dict(title=heading, cards=[mistake_card(mistake) for mistake in worst.itertuples()]))
     rows = []
-    for m in sorted(mistakes.rows, key=lambda m: m.right):
-        row = {"row": str(m.row), **({"picture": m.file} if any(w.file for w in mistakes.rows) else {})}
-        row |= {"group": m.group, "labelled": m.label, "said": m.predicted}
-        rows.append(row | {"with, %": 100 * m.sure, "label has, %": 100 * m.right})
+    for m in mistakes.rows.sort_values("right", kind="stable").to_dict("records"):
+        row = {"row": str(m["row"]), **({"picture": m["file"]} if "file" in m else {})}
+        row |= {"group": m["group"], "labelled": m["label"], "said": m["predicted"]}
+        rows.append(row | {"with, %": 100 * m["sure"], "label has, %": 100 * m["right"]})
     caption = (
         "All mistakes, the surest first: with which probability the model says what it says, and which one "
     )
@@ -348,8 +344,8 @@ def mistake_sections(mistakes: Mistakes | None) -> list[dict]:
     return [dict(title=title, blocks=[*blocks, dict(table=Listing("mistakes", rows, caption))])]
 
 
-def mistake_card(mistake: Mistake) -> dict:
-    "A mistake: what it is labelled, what the model says, and which row of the data."
+def mistake_card(mistake) -> dict:
+    "A mistake that is shown: what it is labelled, what the model says, and which row of the data."
     lines = (
         f"labelled {mistake.label}, said {mistake.predicted} with {100 * mistake.sure:.0f} %",
         f"row {mistake.row}",
