@@ -6,7 +6,8 @@
 __all__ = ['Judged', 'judge', 'keep_judgement']
 
 # %% ../../nbs/08_deployment/22_other_data.ipynb #ju000004
-from dataclasses import dataclass, field
+from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,12 +17,12 @@ from ..algorithm.metrics import Figures, GroupCounts, count_correct, figures, fi
 from ..core.arguments import did_you_mean
 from ..core.files import with_origin
 from ..core.tables import Table
-from ..inputs.encoding import encode, number_or_text
+from ..inputs.encoding import known_cells, number_or_text
 from ..inputs.preparation import Preparation
-from ..prediction.predictor import Prediction, Predictor
+from ..prediction.predictor import Predictor
 from ..prediction.rows import NewRows
 from ..records.seals import write_sealed
-from ..sources.blanks import has_no_value, known_groups, stands_for
+from ..sources.blanks import blank_cells, known_groups
 from ..sources.columns import says_missing
 
 # %% ../../nbs/08_deployment/22_other_data.ipynb #ju000007
@@ -30,7 +31,6 @@ class Judged:
     "What a model is worth on other data."
 
     counts: GroupCounts  # right and all, per group
-    train_shares: dict[str, float]  # group → share of the training rows, where that is known
     differences: tuple[str, ...]  # from training, in sentences; empty: none was found
     confusion: np.ndarray  # (classes, classes) rows: label by what was predicted
     classes: tuple[str, ...]
@@ -46,17 +46,11 @@ class Judged:
 
     def to_dict(self) -> dict:
         "All of it as plain values."
-        return dict(
-            self.figures.to_dict(),
-            differences=list(self.differences),
-            confusion=self.confusion.tolist(),
-            classes=list(self.classes),
-        )
+        more = dict(differences=list(self.differences), confusion=self.confusion.tolist())
+        return dict(self.figures.to_dict(), **more, classes=list(self.classes))
 
     def __str__(self):
-        lines = [self.table().text()]
-        lines += [f"differs from training: {text}" for text in self.differences]
-        return "\n".join(lines)
+        return "\n".join([self.table().text(), *(f"differs from training: {t}" for t in self.differences)])
 
 # %% ../../nbs/08_deployment/22_other_data.ipynb #ju000008
 def judge(
@@ -76,87 +70,53 @@ def judge(
     Raises `ValueError` for a label or attribute that is not there or has no value, for a class that the
     model does not know, and as `new_rows` does.
     """
-    label = label or predictor.preparation.label
-    if y is None:
-        wanted = columns_of(rows, predictor.preparation, label, attributes)
-        how = dict(how, keep=[label, *wanted])
-    else:
-        wanted = list(a or {})
+    preparation = predictor.preparation
+    label, classes = label or preparation.label, np.array(preparation.classes)
+    wanted = list(a or {}) if y is not None else columns_of(rows, preparation, label, attributes)
     check_roles(label, wanted)
-    tally = Tally(predictor.preparation, label, wanted, unlabelled)
+    if y is None:
+        how["keep"] = [label, *wanted]
+    n, labels, predicted, values, seen = 0, [], [], {name: [] for name in wanted}, Seen(preparation)
     for piece in predictor.pieces(rows, **how):
-        columns = piece.rows.kept if y is None else given_part(piece.rows, label, y, a or {})
-        tally.add(piece, columns)
-    check_length(y, tally.watch.n)
-    if attributes is not None or a:
-        check_filled(tally)
-    return tally.judged(train_counts)
-
-# %% ../../nbs/08_deployment/22_other_data.ipynb #ju000008b
-class Tally:
-    "What is counted while labelled rows are predicted."
-
-    def __init__(self, preparation: Preparation, label: str, attributes: list[str], unlabelled=None):
-        self.preparation = preparation
-        self.label = label
-        self.unlabelled = unlabelled
-        self.watch = Watch(preparation)
-        self.labels = []
-        self.predicted = []
-        self.values = {name: [] for name in attributes}
-
-    def add(self, piece: Prediction, columns: dict):
-        "Count a piece; `columns` hold its labels and attributes."
-        first = piece.rows.first
-        self.labels.append(class_positions(columns[self.label], self.preparation, self.label, first))
-        self.predicted.append(piece.probabilities.argmax(1))
-        for name, parts in self.values.items():
-            known = self.preparation.attributes.get(name, ())
-            parts.append(attribute_texts(columns[name], known, self.unlabelled))
-        self.watch.add(piece.rows)
-
-    def judged(self, train_counts: GroupCounts | None) -> Judged:
-        "What it comes to."
-        labels = np.concatenate(self.labels)
-        predicted = np.concatenate(self.predicted)
-        values = {name: np.concatenate(parts) for name, parts in self.values.items()}
-        classes = self.preparation.classes
-        blank = {name: column == "" for name, column in values.items()}
-        values = {name: column for name, column in values.items() if not blank[name].all()}
-        groups = groups_of_labelled(np.array(classes)[labels], values, self.label)
-        counts = count_correct(predicted, labels, groups)
-        k = len(classes)
-        confusion = np.bincount(labels * k + predicted, minlength=k * k).reshape(k, k)
-        shares = train_shares(train_counts, self.preparation.label, self.label)
-        differences = (
-            *missing_attributes(self.preparation, list(values)),
-            *(blank_words(name, blank[name]) for name in values if blank[name].any()),
-            *self.watch.differences(),
-            *unknown_values(self.preparation, values),
-            *other_shares(counts, shares),
-        )
-        return Judged(counts, shares, differences, confusion, classes)
+        columns, here = piece.rows.kept, slice(n, n + len(piece.rows))
+        if y is not None:
+            columns = {name: np.asarray(column)[here] for name, column in {label: y, **(a or {})}.items()}
+        labels.append(class_positions(columns[label], classes, label, n))
+        predicted.append(piece.probabilities.argmax(1))
+        for name, parts in values.items():
+            parts.append(as_trained(columns[name], preparation.attributes.get(name, ()), unlabelled))
+        seen.add(piece.rows)
+        n = here.stop
+    if y is not None and len(y) != n:
+        raise ValueError(f"there are {len(y):,} labels for {n:,} rows; give one for each.")
+    labels, predicted = np.concatenate(labels), np.concatenate(predicted)
+    values = {name: np.concatenate(parts) for name, parts in values.items()}
+    empty = [name for name, column in values.items() if not (column != "").any()]
+    if empty and (attributes is not None or a):
+        raise ValueError(f"the attribute {empty[0]!r} has no value in any of {n:,} rows; leave it out.")
+    values = {name: column for name, column in values.items() if name not in empty}
+    counts = count_correct(predicted, labels, groups_of_labelled(classes[labels], values, label))
+    differences = (
+        *differing_attributes(preparation, values),
+        *seen.differences(n),
+        *other_shares(counts, label, train_counts, preparation.label),
+    )
+    k = len(classes)
+    confusion = np.bincount(labels * k + predicted, minlength=k * k).reshape(k, k)
+    return Judged(counts, differences, confusion, preparation.classes)
 
 # %% ../../nbs/08_deployment/22_other_data.ipynb #ju000008c
 def groups_of_labelled(y, values: dict[str, np.ndarray], label: str) -> Groups | Overlap:
     "Groups of label and attributes; a row with a blank ('') is in none."
-    labelled = np.ones(len(y), bool)
-    for column in values.values():
-        labelled &= column != ""
-    known = [column[labelled] for column in values.values()]
-    groups = make_groups(y[labelled], *known, names=(label, *values)) if labelled.any() else make_groups(y)
-    if labelled.all():
-        return groups
+    labelled = np.all([y != "", *(column != "" for column in values.values())], 0)
     if not labelled.any():
         raise ValueError(f"no row has a value of {' and '.join(values)} at once; name one of them alone.")
+    groups = make_groups(*(column[labelled] for column in (y, *values.values())), names=(label, *values))
+    if labelled.all():
+        return groups
     ids = np.zeros(len(y), np.int64)
     ids[labelled] = groups.ids
     return known_groups(groups, ids, labelled)
-
-
-def blank_words(name: str, blank) -> str:
-    "That some rows have no value of an attribute."
-    return f"{name}: {blank.sum():,} of {len(blank):,} rows have no value; they count in the average alone"
 
 
 def check_roles(label: str, attributes: list[str]):
@@ -166,44 +126,24 @@ def check_roles(label: str, attributes: list[str]):
             f"the column {label!r} is given as label and as attribute; it can be one of them: name another "
             "column for the other."
         )
-    for name in attributes:
-        if attributes.count(name) > 1:
+    for name, times in Counter(attributes).items():
+        if times > 1:
             raise ValueError(f"the column {name!r} is given twice as attribute; name each column once.")
-
-
-def given_part(rows: NewRows, label: str, y, a: dict) -> dict:
-    "The labels and attributes of some rows, where they were given beside the rows."
-    here = slice(rows.first, rows.first + len(rows))
-    return {label: np.asarray(y)[here]} | {name: np.asarray(values)[here] for name, values in a.items()}
-
-
-def check_filled(tally: Tally):
-    "Raises `ValueError` for an attribute that was asked for and is blank in all rows."
-    for name, parts in tally.values.items():
-        if not (np.concatenate(parts) != "").any():
-            raise ValueError(
-                f"the attribute {name!r} has no value in any of {tally.watch.n:,} rows; leave it out."
-            )
-
-
-def check_length(y, n: int):
-    "Raises `ValueError` for labels beside the rows, where there are more of them than rows."
-    if y is not None and len(y) != n:
-        raise ValueError(f"there are {len(y):,} labels for {n:,} rows; give one for each.")
-
-# %% ../../nbs/08_deployment/22_other_data.ipynb #ju000008d
-def train_shares(counts: GroupCounts | None, trained: str, label: str) -> dict[str, float]:
-    "The share of each group of the training rows, its label called as here; nothing where not known."
-    if counts is None:
-        return {}
-    begins = f"{trained}="
-    names = [label + name[len(trained) :] if name.startswith(begins) else name for name in counts.names]
-    return dict(zip(names, (counts.total / counts.n).tolist()))
 
 # %% ../../nbs/08_deployment/22_other_data.ipynb #ju000009
 def columns_of(rows, preparation: Preparation, label: str, attributes) -> list[str]:
     "The columns of attributes that a table has. Raises `ValueError` where one, or the label, is missing."
-    names = table_columns(rows)
+    if isinstance(rows, (str, Path)):
+        from pde_nb.sources.table_files import table_pieces
+
+        path, rows = rows, next(table_pieces(rows, 1), None)
+        if rows is None:
+            raise ValueError(f"{path} has no rows; there is nothing to judge.")
+    if not hasattr(rows, "columns"):
+        raise ValueError(
+            f"a {type(rows).__name__} has no columns: give the labels as y=, and attributes as a=."
+        )
+    names = [str(name) for name in rows.columns]
     if label not in names:
         raise ValueError(
             f"the data has no column {label!r} for the label{did_you_mean(label, names)}; name it with "
@@ -218,149 +158,107 @@ def columns_of(rows, preparation: Preparation, label: str, attributes) -> list[s
     return wanted
 
 
-def table_columns(rows) -> list[str]:
-    "The names of the columns of a table."
-    if isinstance(rows, (str, Path)):
-        rows = first_lines(rows)
-    if not hasattr(rows, "columns"):
-        raise ValueError(
-            f"a {type(rows).__name__} has no columns: give the labels as y=, and attributes as a=."
-        )
-    return [str(name) for name in rows.columns]
-
-
-def first_lines(path):
-    "The beginning of a table in a file."
-    from pde_nb.sources.table_files import table_pieces
-
-    for frame in table_pieces(path, 1):
-        return frame
-    raise ValueError(f"{path} has no rows; there is nothing to judge.")
-
-# %% ../../nbs/08_deployment/22_other_data.ipynb #ju000009b
-def class_positions(values, preparation: Preparation, label: str, first: int) -> np.ndarray:
+def class_positions(values, classes: np.ndarray, label: str, first: int) -> np.ndarray:
     "Positions of labels among the classes of the model. Raises `ValueError` for one that it does not know."
-    known = spellings(preparation.classes)
-    texts = [spelled_alike(value, known) for value in values]
-    at = {name: k for k, name in enumerate(preparation.classes)}
-    for row, (text, value) in enumerate(zip(texts, values)):
-        if text not in at:
-            what = "no label" if is_missing(value) else f"the label {value!r}"
-            raise ValueError(
-                f"row {first + row} has {what} in {label!r}, and the model knows "
-                f"{', '.join(preparation.classes)}; correct it or leave the row out."
-            )
-    return np.array([at[text] for text in texts], np.int64)
+    same = as_trained(values, classes)[:, None] == classes
+    unknown = np.flatnonzero(~same.any(1))
+    if len(unknown):
+        row = unknown[0]
+        what = "no label" if blank_cells(values)[row] else f"the label {values[row]!r}"
+        raise ValueError(
+            f"row {first + row} has {what} in {label!r}, and the model knows {', '.join(classes)}; "
+            "correct it or leave the row out."
+        )
+    return same.argmax(1)
 
 
-def is_missing(value) -> bool:
-    "Whether a cell has no value."
-    return has_no_value(value) or not str(value).strip()
-
-
-def attribute_texts(values, known=(), unlabelled=None) -> np.ndarray:
-    "The values of an attribute as training has them written; '' for one that is missing, or a word for that."
-    alike = spellings(known)
-    texts = []
-    for value in values:
-        missing = is_missing(value) or (says_missing(str(value)) and str(value) not in known)
-        missing = missing or (unlabelled is not None and stands_for(value, unlabelled))
-        texts.append("" if missing else spelled_alike(value, alike))
-    return np.array(texts)
-
-
-def spellings(known) -> dict:
-    "How training spells each of its values: by the value's text, and by the number that it is."
+def as_trained(values, known=(), unlabelled=None) -> np.ndarray:
+    "Values as training spells them, other numbers with all digits; '' for a blank, or a word for one."
     texts = [str(value) for value in known]
-    return {number_or_text(text): text for text in texts} | {text: text for text in texts}
-
-
-def spelled_alike(value, known: dict) -> str:
-    "A value as training spells it; a number that training lacks has all its digits."
-    text = str(value)
-    number = number_or_text(text)
-    if text in known or number in known:
-        return known.get(text) or known[number]
-    return str(number).removesuffix(".0") if isinstance(number, float) else text
+    known = {number_or_text(text): text for text in texts} | {text: text for text in texts}
+    spelled = []
+    for value, blank in zip(values, blank_cells(values, unlabelled)):
+        text, number = str(value), number_or_text(str(value))
+        if blank or (says_missing(text) and text not in known):
+            text = ""
+        elif text in known or number in known:
+            text = known.get(text) or known[number]
+        elif isinstance(number, float):
+            text = str(number).removesuffix(".0")
+        spelled.append(text)
+    return np.array(spelled)
 
 # %% ../../nbs/08_deployment/22_other_data.ipynb #ju000011
 MOVED = 0.25  # standard deviations of training that a mean must have moved to be told
 OTHER_SHARE = 0.05  # by which the share of a group must differ to be told
 
 
-@dataclass
-class Watch:
-    "What is seen of new rows while they are predicted."
+class Seen:
+    "What is seen of the inputs while they are predicted."
 
-    preparation: Preparation
-    n: int = 0
-    n_mended: int = 0
-    sums: dict = field(default_factory=dict)  # column → sum of its standardised values
-    unknown: dict = field(default_factory=dict)  # column → value → rows
+    def __init__(self, preparation: Preparation):
+        self.codes = preparation.codes
+        self.names = [name for code in self.codes for name in code.outputs]
+        self.n_mended = 0
+        self.sums = np.zeros(len(self.names))  # of what the network gets
+        self.unknown = {code.name: Counter() for code in self.codes}  # column → category → rows
 
     def add(self, rows: NewRows):
         "Look at a piece."
-        self.n += len(rows)
         self.n_mended += int((rows.remarks != "").sum())
-        for code in self.preparation.codes:
-            values = rows.inputs.columns[code.name]
-            if code.standard is not None:
-                encoded = encode((code,), {code.name: values})
-                self.sums[code.name] = self.sums.get(code.name, 0.0) + float(encoded.sum(dtype=np.float64))
-            elif code.values is not None:
-                self.add_unknown(code, values)
+        if not self.codes:
+            return
+        self.sums += rows.encoded.sum(0, dtype=np.float64)
+        for code, known in known_cells(self.codes, rows.inputs.columns, rows.encoded):
+            if code.values is not None:
+                self.unknown[code.name].update(np.sort(rows.inputs.columns[code.name][~known]).tolist())
 
-    def add_unknown(self, code, values):
-        "Count the categories of a column that training lacks."
-        names, counts = np.unique(values[code.positions(values) < 0], return_counts=True)
-        seen = self.unknown.setdefault(code.name, {})
-        for name, count in zip(names.tolist(), counts.tolist()):
-            seen[name] = seen.get(name, 0) + count
-
-    def differences(self) -> list[str]:
-        "What differs, in sentences."
-        said = []
+    def differences(self, n: int) -> list[str]:
+        "What differs in `n` rows, in sentences."
+        texts = []
         if self.n_mended:
-            said.append(f"{self.n_mended:,} of {self.n:,} rows had a value that was filled in or unknown")
-        for name, seen in self.unknown.items():
-            for value, count in sorted(seen.items(), key=lambda item: -item[1])[:3]:
-                said.append(f"{name}: {value!r}, in {count:,} rows, is not in training")
-        for name, total in self.sums.items():
-            if abs(total / self.n) >= MOVED:
-                said.append(
-                    f"{name}: its mean is {total / self.n:+.2f} standard deviations from that of training"
+            texts.append(f"{self.n_mended:,} of {n:,} rows had a value that was filled in or unknown")
+        for name, values in self.unknown.items():
+            for value, count in values.most_common(3):
+                texts.append(f"{name}: {value!r}, in {count:,} rows, is not in training")
+        means = dict(zip(self.names, self.sums / n))
+        for name in (code.name for code in self.codes if code.standard is not None):
+            if abs(means[name]) >= MOVED:
+                texts.append(
+                    f"{name}: its mean is {means[name]:+.2f} standard deviations from that of training"
                 )
-        return said
+        return texts
 
 # %% ../../nbs/08_deployment/22_other_data.ipynb #ju000012
-def missing_attributes(preparation: Preparation, wanted: list) -> list[str]:
-    "That attributes of training are not there."
-    gone = [name for name in preparation.attributes if name not in wanted]
-    if not gone:
-        return []
-    by = f"{' and '.join(wanted)} alone" if wanted else "class alone"
-    return [f"it has no {' and no '.join(gone)}: it is judged by {by}"]
-
-
-def unknown_values(preparation: Preparation, values: dict) -> list[str]:
-    "Values of attributes that training lacks."
-    said = []
+def differing_attributes(preparation: Preparation, values: dict) -> list[str]:
+    "What differs in the attributes: those that are missing, blanks, and values that training lacks."
+    texts = []
+    missing = [name for name in preparation.attributes if name not in values]
+    if missing:
+        by = f"{' and '.join(values)} alone" if values else "class alone"
+        texts.append(f"it has no {' and no '.join(missing)}: it is judged by {by}")
     for name, column in values.items():
-        known = {number_or_text(str(value)) for value in preparation.attributes.get(name, ())}
-        for value in np.unique(column[column != ""]).tolist():
-            if known and number_or_text(value) not in known:
-                said.append(f"{name}: {value!r}, in {(column == value).sum():,} rows, is not in training")
-    return said
+        counts = dict(zip(*map(np.ndarray.tolist, np.unique(column, return_counts=True))))
+        if blank := counts.pop("", 0):
+            of = f"{blank:,} of {len(column):,} rows"
+            texts.append(f"{name}: {of} have no value; they count in the average alone")
+        known = set(map(str, preparation.attributes.get(name, ()))) or counts
+        new = {value: count for value, count in counts.items() if value not in known}
+        texts += [f"{name}: {value!r}, in {count:,} rows, is not in training" for value, count in new.items()]
+    return texts
 
 
-def other_shares(counts: GroupCounts, shares: dict) -> list[str]:
-    "Groups whose share of the rows is another than in training."
-    said = []
+def other_shares(counts: GroupCounts, label: str, train: GroupCounts | None, trained: str) -> list[str]:
+    "Groups whose share of the rows is another than in training; the label may be called otherwise there."
+    texts, shares = [], {}
+    if train is not None:
+        names = [name.removeprefix(f"{trained}=") for name in train.names]
+        shares = dict(zip(names, (train.total / train.n).tolist()))
     for name, n in zip(counts.names, counts.total.tolist()):
-        here = n / max(counts.total.sum(), 1)
-        if name in shares and abs(here - shares[name]) >= OTHER_SHARE:
-            said.append(f"{name}: {100 * here:.1f} % of the rows, {100 * shares[name]:.1f} % in training")
-    return said
+        here, before = n / max(counts.total.sum(), 1), shares.get(name.removeprefix(f"{label}="))
+        if before is not None and abs(here - before) >= OTHER_SHARE:
+            texts.append(f"{name}: {100 * here:.1f} % of the rows, {100 * before:.1f} % in training")
+    return texts
 
 # %% ../../nbs/08_deployment/22_other_data.ipynb #ju000013
 def keep_judgement(folder, name: str, judged: Judged) -> Path:
