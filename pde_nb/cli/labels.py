@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 from ..algorithm.expansion import Schedule, small_group_cap
 from ..algorithm.groups import balanced_counts, group_names
-from ..analysis.attention_pictures import attention_by_group, draw_attention, viewer
+from ..analysis.attention import attention_by_group, draw_attention, viewer
 from ..comparison.comparison import Contender, contend, run_folder
 from ..comparison.paired import paired, points_text
 from ..comparison.trials import Result, over_seeds, result_from_dict, settings_name
@@ -631,7 +631,7 @@ def fig_demo(record: dict, data: Data, out: Path, device=None) -> Figure:
     names = [row["name"] for row in record["rows"]]
     viewers = [viewer(folder, data, name, device=device) for folder, name in zip(folders, names)]
     attention = attention_by_group(viewers, "test", 1)
-    fig = Figure(figsize=(9.8, max(4.8, 1.45 * len(attention.groups) + 0.8)), dpi=85, layout="constrained")
+    fig = Figure(figsize=(9.8, max(4.8, 1.45 * len(attention.pictures) + 0.8)), dpi=85, layout="constrained")
     left, right = fig.subfigures(1, 2, width_ratios=(1, 1.15), wspace=0.04)
     above, below = left.subplots(2, 1)
     groups, colours = data.groups("train"), [*CLASSES, *(line[0] for line in LINES)]

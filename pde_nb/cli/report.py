@@ -101,7 +101,7 @@ def answers(record, split: str, data: str | None):
 
 def attention_maps(records, split: str, data: str | None):
     "The attention maps of runs on pictures, or why there are none; None where there are no pictures."
-    from pde_nb.analysis.attention_pictures import Attention
+    from pde_nb.analysis.attention import Attention
     from pde_nb.cli.opening import open_again
     from pde_nb.report.report import attention_of
 
@@ -115,7 +115,7 @@ def attention_maps(records, split: str, data: str | None):
     except (ValueError, ImportError) as e:
         if data:
             raise
-        return Attention(split, (), (), note=f"not shown: {e}")
+        return Attention(split, note=f"not shown: {e}")
 
 # %% ../../nbs/12_cli/07_report.ipynb #rp0007
 def on_pictures(record) -> bool:

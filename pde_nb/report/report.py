@@ -8,7 +8,7 @@ __all__ = ['Answers', 'report', 'default_split', 'make_page', 'report_html', 'ru
 # %% ../../nbs/10_report/04_report.ipynb #84804274
 from dataclasses import dataclass
 
-from ..analysis.attention_pictures import Attention, attention_by_group, viewer
+from ..analysis.attention import Attention, attention_by_group, viewer
 from pde_nb.analysis.predictions import (
     Mistakes,
     PredictionFigures,
@@ -136,4 +136,4 @@ def attention_of(
         viewers = [viewer(run, data, label, model, device) for label, run in models]
         return attention_by_group(viewers, split, most) if viewers else None
     except (ValueError, ImportError) as e:
-        return Attention(split, (), (), note=f"not shown: {e}")
+        return Attention(split, note=f"not shown: {e}")

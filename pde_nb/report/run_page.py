@@ -13,6 +13,7 @@ __all__ = ['TOO_GOOD', 'FEW', 'SHOWN', 'AVERAGES', 'NOT_ASKED', 'MOST_CLASSES', 
 # %% ../../nbs/10_report/02_run_page.ipynb #41249376
 import os
 import shlex
+from itertools import groupby
 from pathlib import Path
 from urllib.parse import quote
 
@@ -20,7 +21,7 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from ..algorithm.metrics import GroupCounts
-from ..analysis.attention_pictures import Attention, coarseness, picture_address
+from ..analysis.attention import Attention, picture_address
 from ..analysis.predictions import RATES, Mistakes, PredictionFigures, rate_differences
 from ..core.statistics import detectable_difference, wilson_interval
 from ..core.tables import percent
@@ -364,20 +365,21 @@ def attention_sections(attention: Attention | None) -> list[dict]:
         "Orange is where the evidence for the answer that a run gives lies (Grad-CAM); grey is where there "
         "is none. The pictures are drawn at random from each group, the same for all runs. Every map is "
         "scaled by its own largest value: it says where, not how much. Maps are coarse: "
-        f"{coarseness(attention)}, and nothing is known within a cell."
+        f"{attention.coarseness}, and nothing is known within a cell."
     )
     if attention.more:
-        lead += f" The {len(attention.groups)} smallest groups; {attention.more} more are not shown."
+        n = len({shown.group for shown in attention.pictures})
+        lead += f" The {n} smallest groups; {attention.more} more are not shown."
     blocks = [dict(text=lead)]
-    for group in attention.groups:
+    for name, pictures in groupby(attention.pictures, lambda shown: shown.group):
         rows = []
-        for i, (row, pixels) in enumerate(zip(group.rows, group.pictures)):
-            lines = f"labelled {attention.labels[row]}", f"row {row}"
-            rows.append([dict(picture=picture_address(pixels), lines=lines)])
-            for model in group.by_model:
-                says = f"says {attention.classes[model.predicted[i]]}, {100 * model.sure[i]:.0f} %"
-                rows[-1].append(dict(picture=picture_address(model.overlays[i]), lines=[says]))
-        blocks.append(dict(title=group.name, heads=["picture", *attention.names], strips=rows))
+        for shown in pictures:
+            lines = f"labelled {shown.label}", f"row {shown.row}"
+            rows.append([dict(picture=picture_address(shown.picture), lines=lines)])
+            for answer in shown.answers:
+                says = f"says {answer.says}, {100 * answer.sure:.0f} %"
+                rows[-1].append(dict(picture=picture_address(answer.overlay), lines=[says]))
+        blocks.append(dict(title=name, heads=["picture", *attention.names], strips=rows))
     return [dict(title=title, blocks=blocks)]
 
 # %% ../../nbs/10_report/02_run_page.ipynb #2de20ac9

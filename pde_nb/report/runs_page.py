@@ -20,7 +20,7 @@ from matplotlib.text import Text
 from matplotlib.ticker import LogLocator
 
 from ..algorithm.metrics import worst_interval
-from ..analysis.attention_pictures import Attention
+from ..analysis.attention import Attention
 from ..comparison.comparison import Comparison, result_of, run_folder
 from ..comparison.paired import COLUMNS, against_best, best_method, ranking, standings, worst_group
 from pde_nb.comparison.trials import (
