@@ -73,7 +73,7 @@ def compare(
     kind = data.inputs.kind
     how = dict(methods=None if list(methods) == ["all"] else list(methods), seeds=range(seeds))
     how |= dict(schedule=asked.schedule, model=network.model, weights=network.start, inputs=asked.inputs())
-    how |= dict(device=network.device, train_by=asked.train_by, groups=asked.groups, on_epoch=log, **settings)
+    how |= dict(device=network.device, groups=asked.groups, on_epoch=log, **settings, **asked.of_run())
     how |= dict(say=lambda line: print(visible(line), flush=True))
     tried = tried_settings(kind, settings, tune, tries)
     with goes_on(folder), failures_said("pde compare"):

@@ -12,7 +12,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from .ending import SCREEN, Exit, Stop, check_file, command_line, write_json_to
-from .options import DataOptions, Output, Whole, Words
+from .options import DataOptions, Output, Whole
 
 # %% ../../nbs/12_cli/06_data.ipynb #da0005
 def example(name: str = "loans", /, *, root: str = "."):
@@ -80,7 +80,6 @@ def fetch(
     /,
     *,
     root: str = "data",
-    mirror: Words = (),
     archive: Annotated[str | None, Parameter(name="--from")] = None,
 ):
     """Download and unpack what lacks of a published data set; what was interrupted goes on.
@@ -91,21 +90,16 @@ def fetch(
         waterbirds, celebA or civilcomments
     root
         folder that holds the data set's own folder
-    mirror
-        addresses to try before the published ones
     archive
         an archive that was downloaded by other means
     """
     from pde_nb.published.published import check_set_name
-    from pde_nb.published.published_fetch import MIRRORS, Part, Unavailable
+    from pde_nb.published.published_fetch import Unavailable
     from pde_nb.published.published_fetch import fetch as get
 
     check_set_name(name)
-    if archive and mirror:
-        raise ValueError("--from FILE downloads nothing, so --mirror means nothing beside it; leave one out.")
     try:
-        own = [(Part(url),) for url in mirror]
-        get(name, root, [*own, *MIRRORS[name]], archive)
+        get(name, root, None, archive)
     except Unavailable as e:
         raise Stop(Exit.ENVIRONMENT, str(e)) from e
 

@@ -24,7 +24,6 @@ def train(
     seeds: Whole | None = None,
     out: str | None = None,
     minutes: float | None = None,
-    checkpoint_every: float = 30.0,
     restart: bool = False,
     resume: bool = False,
     log: Words | None = None,
@@ -52,8 +51,6 @@ def train(
         folder of the run; default runs/DATA-METHOD-MODEL-seedS
     minutes
         that training may take, > 0; then it ends with the best model so far
-    checkpoint_every
-        seconds from one checkpoint to the next, ≥ 0
     restart
         throw away what the folder holds
     resume
@@ -80,12 +77,14 @@ def train(
 
     check_file("--json", json)
     asked_logs(log, out or ".")  # what is missing is said before the work
-    RunOptions(minutes=minutes, checkpoint_every=checkpoint_every)
+    of_run = asked.of_run()
+    train_by = of_run.pop("train_by", None)
+    RunOptions(minutes=minutes, **of_run)
     settings, inputs = asked.settings(), asked.inputs()
     data = open_asked(opened)
     say(f"{data.describe()} \n{say_columns(data)}")
     how = dict(schedule=asked.schedule, preset=preset, weights=network.start, inputs=inputs)
-    how |= dict(train_by=asked.train_by, device=network.device)
+    how |= dict(train_by=train_by, device=network.device)
     folder = run_folder(data, network.model, method, how, seed, seeds, out)
     kept = (
         None if restart else folder / "seed0" if seeds is not None else folder
@@ -95,7 +94,7 @@ def train(
         say(f"note: {note}\n")
     spec = decide(whole, network.model, method, **how, seed=seed, **settings)
     keep = dict(out=folder, restart=restart, opened=opened_with(opened, whole), minutes=minutes)
-    keep |= dict(on_epoch=log, checkpoint_every=checkpoint_every)
+    keep |= dict(on_epoch=log, **of_run)
     with goes_on(folder, restart), failures_said("pde train"):
         if seeds is None:
             figures = train_one(spec, whole, keep, resume, say)
