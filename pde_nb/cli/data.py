@@ -122,10 +122,11 @@ def sample(*, opened: DataOptions, out: str, n: Whole = 200, where: str | None =
     """
     import numpy as np
 
-    from pde_nb.cli.opening import ArrayFile, open_data
+    from pde_nb.cli.opening import open_typed
     from pde_nb.core.arguments import whole_number
     from pde_nb.grouping.labelling import choose_sheet, write_sheet
     from pde_nb.sources.blanks import mask_blanks
+    from pde_nb.sources.opening import read_arrays
     from pde_nb.sources.table_files import read_table
 
     if Path(out).exists():
@@ -136,15 +137,14 @@ def sample(*, opened: DataOptions, out: str, n: Whole = 200, where: str | None =
     path = Path(opened.data)
     options = opened.opened() | dict(attribute=None, unlabelled=None)
     if path.suffix == ".npz":
-        arrays = ArrayFile(path)
-        shown = {name: arrays[name] for name in arrays.files if name != "x"}
+        shown = {name: values for name, values in read_arrays(path).items() if name != "x"}
     else:
         frame = read_table(path / "metadata.csv" if path.is_dir() else path)
         if attribute in frame:
             options["as"] = [*(options["as"] or ()), f"{attribute}=drop"]
             frame = mask_blanks(frame, [attribute], opened.unlabelled)
         shown = {str(name): frame[name].to_numpy(object) for name in frame}
-    data = open_data(**options)
+    data = open_typed(options)
     column = np.full(len(data), None, object)
     if attribute in shown:
         cells = np.asarray(shown[attribute], object)

@@ -73,14 +73,13 @@ def possible_attributes(opened: DataOptions, data) -> dict:
     import numpy as np
 
     from pde_nb.analysis.diagnosis import MAX_VALUES
-    from pde_nb.cli.opening import ArrayFile
+    from pde_nb.sources.opening import read_arrays
     from pde_nb.sources.table_files import read_table
 
     path = Path(opened.data)
     used = {opened.label, opened.split or "split", *(opened.text or ()), opened.image}
     if path.suffix == ".npz":
-        arrays = ArrayFile(path)
-        columns = {name: arrays[name] for name in arrays.files if name not in ("x", *used)}
+        columns = {name: v for name, v in read_arrays(path).items() if name not in ("x", *used)}
         columns = {name: values for name, values in columns.items() if np.shape(values) == (len(data),)}
     else:
         frame = read_table(path / "metadata.csv" if path.is_dir() else path)

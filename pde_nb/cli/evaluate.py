@@ -139,12 +139,12 @@ def training_counts(record):
 
 def labelled_rows(path: Path, label, attribute, root, preparation) -> tuple[object, dict]:
     "The rows of other data, and how `judge` is to read their labels and attributes."
-    from pde_nb.cli.opening import read_arrays
+    from pde_nb.sources.opening import read_arrays
 
     if path.suffix == ".npz":
         names = attribute or list(preparation.attributes)
         label = label or preparation.label
-        arrays = read_arrays(path, "x", label, *(attribute or ()))
+        arrays = read_arrays(path, "x", label, *(attribute or ()), others=names)
         attributes = {name: arrays[name] for name in names if name in arrays}
         return arrays["x"], dict(y=arrays[label], a=attributes)
     how = dict(label=label, attributes=attribute, root=root)
