@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from ..algorithm.groups import make_groups, random_rank
-from ..core.arguments import did_you_mean, number
+from ..core.arguments import lookup, number
 from ..runs.fit import robust_fit
 from ..sources.blanks import blank_cells, column_with_blanks, known_values, value_codes
 from ..sources.columns import KINDS, without_options
@@ -30,50 +30,37 @@ def hold_back(
     seed: int,
 ) -> np.ndarray:  # (n,) boolean
     "The rows that are held back for validation: a share of every group, no row of a group of one or two."
-    columns = [blank_as_value(values) for values in attributes.values()]
-    groups = make_groups(y, *columns)
+    groups = make_groups(y, *(value_codes(values, known_values(values)) for values in attributes.values()))
     place = (random_rank(groups, np.random.default_rng(seed)) + 0.5) / groups.counts[groups.ids]
     return (place > 1 - share) & (groups.counts[groups.ids] > 2)
 
 # %% ../../nbs/08_deployment/21_estimator.ipynb #es000008
-def blank_as_value(values: np.ndarray) -> np.ndarray:
-    "A column as it is, or the codes of its values where cells are blank: a blank has one of its own."
-    return value_codes(values, known_values(values)) if blank_cells(values).any() else values
-
-
 def attribute_columns(sensitive_features, n: int) -> dict[str, np.ndarray]:
     """Columns of attributes by name, None where a value is missing.
 
     Raises `ValueError` for another number of rows, and for a column without any value."""
     if sensitive_features is None:
         return {}
-    if isinstance(sensitive_features, dict):
-        columns = {str(name): np.asarray(values) for name, values in sensitive_features.items()}
-    elif hasattr(sensitive_features, "columns"):
-        columns = {str(name): sensitive_features[name].to_numpy() for name in sensitive_features.columns}
-    else:
-        name = getattr(sensitive_features, "name", None) or "sensitive_feature"
-        values = np.asarray(sensitive_features)
-        values = values[:, None] if values.ndim == 1 else values
-        names = [str(name)] if values.shape[1] == 1 else [f"{name}_{i}" for i in range(values.shape[1])]
-        columns = dict(zip(names, values.T))
-    for name, values in columns.items():
+    given = sensitive_features
+    if not isinstance(given, dict) and not hasattr(given, "columns"):
+        name, values = getattr(given, "name", None) or "sensitive_feature", np.asarray(given)
+        values = values.T if values.ndim == 2 else [values]
+        given = {f"{name}_{i}" if len(values) > 1 else name: column for i, column in enumerate(values)}
+    columns = {}
+    for name in getattr(given, "columns", given):
+        values = np.asarray(given[name])
         if len(values) != n:
             raise ValueError(
-                f"sensitive_features: {name!r} has {len(values)} values for {n} rows; give one for each."
+                f"sensitive_features: {str(name)!r} has {len(values)} values for {n} rows; give one for each."
             )
-        if n and blank_cells(values).all():
+        blank = blank_cells(values)
+        if n and blank.all():
             raise ValueError(
-                f"sensitive_features: {name!r} has no value in any of {n:,} rows; fill in some, and the "
+                f"sensitive_features: {str(name)!r} has no value in any of {n:,} rows; fill in some, and the "
                 "others are predicted, or leave it out: the groups are then the classes."
             )
-    return {name: known_and_blank(values) for name, values in columns.items()}
-
-
-def known_and_blank(values: np.ndarray) -> np.ndarray:
-    "A column with None where a value is missing."
-    blank = blank_cells(values)
-    return column_with_blanks(np.array(values[~blank].tolist()), blank)
+        columns[str(name)] = column_with_blanks(np.array(values[~blank].tolist()), blank)
+    return columns
 
 # %% ../../nbs/08_deployment/21_estimator.ipynb #es000010
 class RobustClassifier(ClassifierMixin, BaseEstimator):
@@ -114,72 +101,52 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
         # predicted; None: groups are classes
     ) -> "RobustClassifier":
         "Train. Raises `ValueError` for what cannot be trained on."
-        return fit_classifier(self, X, y, sensitive_features)
+        if not 0 < number("validation", self.validation, 0) <= 0.5:
+            raise ValueError(f"validation={self.validation}; give a share above 0, at most 0.5.")
+        if as_table(X, self.missing, self.columns):
+            check_consistent_length(X, y)
+            validate_data(self, X, skip_check_array=True)
+        else:
+            X, y = validate_data(self, X, y, dtype=np.float32, ensure_min_samples=2)
+        y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"y has one class only, {self.classes_[0]!r}; there is nothing to learn.")
+        attributes = attribute_columns(sensitive_features, len(codes))
+        seed = seed_of(self.random_state)
+        held = hold_back(codes, attributes, self.validation, seed)
+        how = dict(schedule=self.schedule, seed=seed, device=self.device, bar=False, **(self.settings or {}))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # they are in the notes of the record
+            fit = robust_fit(self.model, fit_data(X, codes, attributes, held, self), self.method, **how)
+        self.record_, self.predictor_ = fit.record, fit.predictor
+        self.notes_ = list(fit.record.notes)
+        return self
 
     def predict_proba(self, X) -> np.ndarray:  # (n, classes)
-        "The probability of each class, in the order of `classes_`."
-        return classifier_probabilities(self, X)
+        """The probability of each class, in the order of `classes_`.
+
+        Raises `NotFittedError` before `fit`, `ValueError` for other columns, and for a missing value unless
+        `missing` is 'fill'."""
+        check_is_fitted(self)
+        if self.predictor_.preparation.kind != "table":
+            return self.predictor_.predict_proba(validate_data(self, X, dtype=np.float32, reset=False))
+        validate_data(self, X, skip_check_array=True, reset=False)
+        names = [name for name in X.columns if str(name) in self.predictor_.preparation.columns]
+        missing = X[names].isna()
+        if self.missing != "fill" and missing.any(axis=None):
+            name = missing.any().idxmax()
+            raise ValueError(
+                f"the column {name!r} has {missing[name].sum():,} missing values, the first in row "
+                f"{missing[name].to_numpy().argmax()}; fill them in, or fit with missing='fill'."
+            )
+        return self.predictor_.predict_proba(X)
 
     def predict(self, X) -> np.ndarray:  # (n,)
         "The class of each row."
         p = self.predict_proba(X)
         return self.classes_[p.argmax(1)]
-
-# %% ../../nbs/08_deployment/21_estimator.ipynb #es000010b
-def fit_classifier(clf: RobustClassifier, X, y, sensitive_features) -> RobustClassifier:
-    "Train a classifier; the rows that choose the epoch are held back."
-    if not 0 < number("validation", clf.validation, 0) <= 0.5:
-        raise ValueError(f"validation={clf.validation}; give a share above 0, at most 0.5.")
-    X, codes = checked_rows(clf, X, y)
-    attributes = attribute_columns(sensitive_features, len(codes))
-    seed = seed_of(clf.random_state)
-    data = fit_data(X, codes, attributes, hold_back(codes, attributes, clf.validation, seed), clf)
-    how = dict(schedule=clf.schedule, seed=seed, device=clf.device, bar=False, **(clf.settings or {}))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # they are in the notes of the record
-        fit = robust_fit(clf.model, data, clf.method, **how)
-    clf.record_ = fit.record
-    clf.notes_ = list(fit.record.notes)
-    clf.predictor_ = fit.predictor
-    return clf
-
-
-def checked_rows(clf: RobustClassifier, X, y):
-    "The rows as they are used, and the classes as positions in `classes_`."
-    if as_table(X, clf.missing, clf.columns):
-        check_consistent_length(X, y)
-        validate_data(clf, X, skip_check_array=True)
-    else:
-        X, y = validate_data(clf, X, y, dtype=np.float32, ensure_min_samples=2)
-    y = column_or_1d(y, warn=True)
-    check_classification_targets(y)
-    clf.classes_, codes = np.unique(y, return_inverse=True)
-    if len(clf.classes_) < 2:
-        raise ValueError(f"y has one class only, {clf.classes_[0]!r}; there is nothing to learn.")
-    return X, codes
-
-# %% ../../nbs/08_deployment/21_estimator.ipynb #es000010c
-def classifier_probabilities(clf: RobustClassifier, X) -> np.ndarray:
-    "The probability of each class. Raises `NotFittedError` before `fit`, `ValueError` for other columns."
-    check_is_fitted(clf)
-    if clf.predictor_.preparation.kind == "table":
-        validate_data(clf, X, skip_check_array=True, reset=False)
-        check_missing(clf, X)
-        return clf.predictor_.predict_proba(X)
-    return clf.predictor_.predict_proba(validate_data(clf, X, dtype=np.float32, reset=False))
-
-# %% ../../nbs/08_deployment/21_estimator.ipynb #es000010d
-def check_missing(clf: RobustClassifier, frame):
-    "Raises `ValueError` for a missing value, where those are errors."
-    names = [name for name in frame.columns if str(name) in clf.predictor_.preparation.columns]
-    missing = frame[names].isna()
-    if clf.missing == "fill" or not missing.any(axis=None):
-        return
-    name = missing.any().idxmax()
-    raise ValueError(
-        f"the column {name!r} has {missing[name].sum():,} missing values, the first in row "
-        f"{missing[name].to_numpy().argmax()}; fill them in, or fit with missing='fill'."
-    )
 
 # %% ../../nbs/08_deployment/21_estimator.ipynb #es000011
 def as_table(X, missing: str, columns: dict | None) -> bool:
@@ -190,30 +157,11 @@ def as_table(X, missing: str, columns: dict | None) -> bool:
         if columns:
             raise ValueError(f"columns={columns}: X has no columns with names; give a DataFrame, or None.")
         return False
-    check_columns(columns or {}, [str(name) for name in X.columns])
-    return (
-        missing == "fill"
-        or bool(columns)
-        or any(dtype.kind not in "biuf" for dtype in map(np_dtype, X.dtypes))
-    )
-
-
-def check_columns(columns: dict, names: list[str]):
-    "Raises `ValueError` for a column that is not there, and for a kind that is none."
-    for name, kind in columns.items():
-        if str(name) not in names:
-            hint = did_you_mean(str(name), names)
-            there = ", ".join(names)
-            raise ValueError(f"columns={columns}: X has no column {name!r}{hint}; it has {there}.")
-        if kind not in KINDS:
-            hint = did_you_mean(kind, KINDS)
-            kinds = ", ".join(KINDS)
-            raise ValueError(f"columns={columns}: there is no kind {kind!r}{hint}; use {kinds}.")
-
-
-def np_dtype(dtype):
-    "A NumPy type for a column's, object for pandas' own."
-    return dtype if isinstance(dtype, np.dtype) else np.dtype(object)
+    for name, kind in (columns or {}).items():
+        lookup(str(name), dict.fromkeys(map(str, X.columns)), f"columns={columns}: the column")
+        lookup(kind, KINDS, f"columns={columns}: the kind")
+    plain = all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in X.dtypes)
+    return missing == "fill" or bool(columns) or not plain
 
 
 def seed_of(random_state) -> int:
@@ -229,44 +177,36 @@ def fit_data(X, codes, attributes, held: np.ndarray, of: RobustClassifier) -> Da
     rows = np.arange(len(codes))
     if not held.any():
         notes = ("too few rows to hold any back: the epoch was chosen on the training rows themselves",)
-        rows, held = np.concatenate([rows, rows]), rows.repeat(2) >= 0
-        held[: len(codes)] = False
+        held = np.repeat([False, True], len(rows))
+        rows = np.concatenate([rows, rows])
     split = np.where(held, "val", "train")
-    classes = tuple(map(str, of.classes_.tolist()))
-    codes = codes[rows]
     columns = {name: values[rows] for name, values in attributes.items()}
     if not columns:
         notes += ("no sensitive_features were given: the groups are the classes",)
         columns = dict(group=np.zeros(len(rows), int))
-    about = dict(classes=classes, notes=notes, name="X")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        if not hasattr(X, "columns"):
-            return from_arrays(X[rows], codes, columns, split, label="y", **about)
-        how = dict(missing=of.missing, columns={str(k): kind for k, kind in (of.columns or {}).items()})
-        return table_data(X.iloc[rows], codes, columns, split, how, about)
+    about = dict(classes=tuple(map(str, of.classes_.tolist())), notes=notes, name="X")
+    if not hasattr(X, "columns"):
+        return from_arrays(X[rows], codes[rows], columns, split, label="y", **about)
+    about |= dict(missing=of.missing, columns={str(k): kind for k, kind in (of.columns or {}).items()})
+    return table_data(X.iloc[rows], codes[rows], columns, split, **about)
 
 # %% ../../nbs/08_deployment/21_estimator.ipynb #es000011c
-def table_data(frame, codes, attributes: dict, split, how: dict, about: dict) -> Data:
+def table_data(frame, codes, attributes: dict, split, columns: dict, **about) -> Data:
     "The data of a DataFrame: its columns are features, whatever they are called."
     names = [str(name) for name in frame.columns]
-    frame = frame.reset_index(drop=True).set_axis(names, axis=1)
-    taken = set(names)
-    label, part, *others = (fresh(name, taken) for name in ("y", "split", *attributes))
-    whole = frame.assign(**{label: codes, part: split}, **dict(zip(others, attributes.values())))
-    features = [name for name in names if how["columns"].get(name) != "drop"]
+    taken = list(names)
+    for name in ("y", "split", *attributes):
+        while name in taken:
+            name = f"{name} "  # a name that no column has
+        taken.append(name)
+    label, part, *others = taken[len(names) :]
+    new = {label: codes, part: split} | dict(zip(others, attributes.values()))
+    whole = frame.reset_index(drop=True).set_axis(names, axis=1).assign(**new)
+    features = [name for name in names if columns.get(name) != "drop"]
     try:
-        return from_table(whole, label, others, split=part, features=features, **how, **about)
+        return from_table(whole, label, others, split=part, features=features, columns=columns, **about)
     except ValueError as e:
         text = without_options(str(e))
         if text.startswith("attribute"):
             raise ValueError(f"sensitive_features: {text.partition(', or ')[0]}.") from None
         raise ValueError(f"X: {text}") from None
-
-
-def fresh(name: str, taken: set) -> str:
-    "A name that no column has yet."
-    while name in taken:
-        name = f"{name} "
-    taken.add(name)
-    return name
