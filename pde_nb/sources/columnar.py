@@ -5,8 +5,7 @@
 # %% auto #0
 __all__ = ['KINDS_OF_FILES', 'PIECE', 'is_stored_table', 'table_files', 'files_of', 'TableFiles', 'read_file',
            'check_same_columns', 'is_words', 'read_codes', 'read_names', 'values_of', 'StoredTable', 'list_arrays',
-           'list_blocks', 'from_parquet', 'as_list', 'check_roles', 'read_split', 'split_names', 'stored_inputs',
-           'stored_kind']
+           'list_blocks', 'from_parquet', 'read_split', 'split_names', 'stored_inputs', 'stored_kind']
 
 # %% ../../nbs/05_sources/04_columnar.ipynb #5ade9eef
 import glob
@@ -22,11 +21,12 @@ from jaxtyping import Int, Shaped
 from ..core.arguments import did_you_mean
 from ..core.environment import need
 from .blanks import column_with_blanks
-from .columns import check_kinds, says_missing
+from .columns import says_missing
 from .data import Data, make_data
 from .examples import Arrays, Texts, fingerprint, string_array
 from .splits import split_code
 from .stored import LARGE, cache_folder, cached_array, known_digest
+from .tables import check_roles
 
 # %% ../../nbs/05_sources/04_columnar.ipynb #55147a6d
 KINDS_OF_FILES = {".parquet": "parquet", ".arrow": "arrow"}
@@ -267,23 +267,17 @@ def from_parquet(
     Raises `ValueError` for files that are cut off or do not fit together, and for columns that are missing,
     doubtful or no numbers and texts.
     """
-    files = TableFiles(files_of(path))
-    attributes = as_list(attribute)
-    roles = dict(label=[label], attribute=attributes, text=as_list(text), features=as_list(features))
-    check_roles(files, roles)
-    kinds = columns or {}
-    check_kinds(kinds, files.schema.names)
-    for name, kind in kinds.items():
-        if name in (label, *attributes, split) and kind != "category":
-            raise ValueError(
-                f"--as {name}={kind}: the column {name!r} is the label, an attribute or the split; "
-                "only category can be asked for it."
-            )
+    files, kinds = TableFiles(files_of(path)), dict(columns or {})
+    names = files.schema.names
+    given = dict(label=label, attribute=attribute or None, text=text or None, features=features or None)
+    given["split"] = None if split == "split" and split not in names else split
+    roles = check_roles(names, repr(str(files.paths[0])), given, kinds)
     if missing not in ("error", "fill"):
         raise ValueError(f"missing={missing!r}; use 'error' or 'fill'.")
-    used = [label, *attributes]
-    parts = read_split(files, split, [*used, *roles["text"], *roles["features"]])
-    inputs = stored_inputs(files, [*used, split], roles["features"], roles["text"], kinds, missing)
+    attributes = roles.get("attribute", [])
+    parts = read_split(files, split)
+    used = [label, *attributes, split]
+    inputs = stored_inputs(files, used, roles.get("features"), roles.get("text"), kinds, missing)
     size = sum(path.stat().st_size for path in files.paths)
     options = {"name": Path(path).name.partition(".")[0]} | options
     options["notes"] = (*options.get("notes", ()), f"the table stays on the disk ({size / 1e6:,.0f} MB)")
@@ -292,39 +286,12 @@ def from_parquet(
     y = read_names(files, label, "label", kinds)
     return make_data(inputs, y, values, parts, label=label, **options)
 
-
-def as_list(names) -> list[str]:
-    "One name, several or None as a list."
-    if names is None:
-        return []
-    return [names] if isinstance(names, str) else list(names)
-
-
-def check_roles(files: TableFiles, roles: dict[str, list[str]]):
-    "Raises `ValueError` for a column that is not there, or is the label and something else."
-    names = files.schema.names
-    for role, wanted in roles.items():
-        for name in wanted:
-            if name not in names:
-                raise ValueError(
-                    f"{str(files.paths[0])!r} has no column {name!r} for {role}{did_you_mean(name, names)}; "
-                    f"its columns are {', '.join(names[:20])}{' …' * (len(names) > 20)}."
-                )
-        if role != "label" and roles["label"][0] in wanted:
-            raise ValueError(f"the column {roles['label'][0]!r} is given as label and as {role}.")
-        if len(set(wanted)) < len(wanted):
-            raise ValueError(f"{role}={wanted} names a column twice.")
-
 # %% ../../nbs/05_sources/04_columnar.ipynb #14426823
-def read_split(files: TableFiles, split: str | None, used: list[str]) -> np.ndarray | None:
+def read_split(files: TableFiles, split: str | None) -> np.ndarray | None:
     """The split of each row: a column; or the folders train, validation and test of the files, or the first
     words of their names."""
-    if split is not None and split in used:
-        raise ValueError(f"the column {split!r} is the split and is given as something else too.")
-    if split is not None and split in files.schema.names:
+    if split in files.schema.names:
         return read_names(files, split, "split", {})
-    if split not in (None, "split"):
-        check_roles(files, dict(label=[split]))
     words = [path.parent.name for path in files.paths]
     if len(set(words)) < 2:
         words = split_names([path.name for path in files.paths])
@@ -347,8 +314,6 @@ def split_names(names: list[str]) -> list[str]:
 def stored_inputs(files: TableFiles, used, features, text, asked: dict, missing: str):
     "What is learned from. Raises `ValueError` for a column that is no number and no text."
     if text:
-        if features or len(text) > 2:
-            raise ValueError(f"text={text}: name one column, or two for pairs, and no features.")
         texts = [[cell or "" for cell in files.column(name).to_pylist()] for name in text]
         return Texts(*map(string_array, texts), names=tuple(text))
     names = features or [name for name in files.schema.names if name not in used]

@@ -19,6 +19,7 @@ from ..core.environment import need
 from ..core.tables import Table
 from .blanks import known_values, mask_blanks
 from pde_nb.sources.columns import (
+    KINDS,
     HowRead,
     Origin,
     Reading,
@@ -133,15 +134,11 @@ def plain_row(name, became: str, why: str = "", values=()) -> tuple[str, ...]:
     return (str(name), became, "", "", "", "", ", ".join(map(str, values[:3])), why)
 
 # %% ../../nbs/05_sources/03_tables.ipynb #ta000011
-def check_names(column, role: str, wanted: str, origin: Origin) -> list[str]:
-    """Remarks on a label, an attribute or a split.
+def check_names(column, role: str, kept: bool, origin: Origin) -> list[str]:
+    """Remarks on a label, an attribute or a split; `kept`: words for missing values are kept as names.
 
     Raises `ValueError` for values that are missing, but for those of an attribute, or seem to be faults."""
     name, remarks = column.name, []
-    if wanted not in ("", "category"):
-        raise ValueError(
-            f"--as {name}={wanted}: the column is the {role}; only category can be asked for it."
-        )
     gone = np.flatnonzero(column.isna().to_numpy())
     keep = "" if role == "split" else f", or {option(name, 'category')} keeps words as names"
     if len(gone) and role == "attribute":
@@ -157,7 +154,7 @@ def check_names(column, role: str, wanted: str, origin: Origin) -> list[str]:
         cells = listed(origin, column, gone)
         what = counted(len(gone), "missing value")
         raise ValueError(f"{role} {name!r} has {what}: {cells}; correct them or drop their rows{keep}.")
-    if wanted or is_numbers(column) or column.dtype.kind in "mMc" or hasattr(column.dtype, "categories"):
+    if kept or is_numbers(column) or column.dtype.kind in "mMc" or hasattr(column.dtype, "categories"):
         return remarks
     different, what = distinct(column, str(name)), "a word for a missing value"
     rows = np.flatnonzero(np.append([says_missing(text) for text in different.texts], False)[different.codes])
@@ -228,19 +225,12 @@ def from_table(
     unused = split is None or (split == "split" and "split" not in frame)
     given = dict(label=label, attribute=attribute or None, split=None if unused else split)
     given |= dict(text=text, image=image, features=features)
-    roles = check_roles(frame, origin.where, given)
-    check_kinds(kinds, frame.columns)
+    roles = check_roles(list(frame.columns), origin.where, given, kinds)
     frame = mask_blanks(frame, roles.get("attribute", []), unlabelled)
     remarks = []
     for role in ("label", "attribute", "split"):
         for name in roles.get(role, ()):
-            remarks += check_names(frame[name], role, kinds.get(name, ""), origin)
-    for name in (*roles.get("text", ()), *roles.get("image", ())):
-        if name in kinds:
-            raise ValueError(f"--as {name}={kinds[name]}: the column holds the inputs; leave --as out.")
-    for name in roles.get("features", ()):
-        if kinds.get(name) == "drop":
-            raise ValueError(f"--as {name}=drop: the column is named as a feature; leave out one of them.")
+            remarks += check_names(frame[name], role, name in kinds, origin)
     notes, rows, splits = list(notes), {}, None if unused else frame[split]
     if image is not None:
         inputs = picture_inputs(frame, image, root)
@@ -315,31 +305,41 @@ def as_list(names) -> list:
     return list(names) if isinstance(names, (list, tuple)) else [names]
 
 
-def check_roles(frame, where: str, given: dict) -> dict[str, list]:
-    "The names of the columns of each role. Raises `ValueError` for one that is not there or has two roles."
-    roles = {role: as_list(names) for role, names in given.items() if names is not None}
+def check_roles(
+    names: list,  # of the columns of the table
+    where: str,  # the table, for the messages
+    given: dict,  # role → column, or columns; None where there is none
+    kinds: dict[str, str],  # name → kind that was asked for
+) -> dict[str, list]:
+    """The columns of each role. Raises `ValueError` for one that is not there, has two roles, or is of a kind
+    that its role cannot have."""
+    roles = {role: as_list(columns) for role, columns in given.items() if columns is not None}
     if len(roles.keys() & {"text", "image", "features"}) > 1:
         raise ValueError("text=, image= and features= exclude each other; examples are of one kind.")
-    role_of = {}
-    for role, names in roles.items():
-        if not names or len(set(names)) < len(names):
-            raise ValueError(f"{role}={names} names a column twice, or none.")
-        for name in names:
-            if name not in frame:
+    if len(roles.get("text", ())) > 2:
+        raise ValueError(f"text={roles['text']}; name one column, or two for pairs.")
+    check_kinds(kinds, names)
+    role_of, allowed = {}, dict(text=(), image=(), features=set(KINDS) - {"drop"})
+    for role, columns in roles.items():
+        if not columns or len(set(columns)) < len(columns):
+            raise ValueError(f"{role}={columns} names a column twice, or none.")
+        for name in columns:
+            if name not in names:
                 raise ValueError(
-                    f"{where} has no column {name!r} for {role}={did_you_mean(name, frame.columns)}; "
-                    f"its columns are {', '.join(map(str, frame.columns))}."
+                    f"{where} has no column {name!r} for {role}={did_you_mean(name, names)}; "
+                    f"its columns are {', '.join(map(str, names[:20]))}{' …' * (len(names) > 20)}."
                 )
             before = role_of.setdefault(name, role)
             if before != role and (before, role) != ("attribute", "features"):
                 raise ValueError(f"the column {name!r} is given as {before} and as {role}; leave out one.")
+            if name in kinds and kinds[name] not in allowed.get(before, ("category",)):
+                remedy = "leave --as out" if before in allowed else "only category can be asked for it"
+                raise ValueError(f"--as {name}={kinds[name]}: the column is given as {before}; {remedy}.")
     return roles
 
 
 def text_inputs(frame, names, missing) -> Texts:
     "One or two columns of text."
-    if len(names) > 2:
-        raise ValueError(f"text={names}; name one column, or two for pairs.")
     columns = [text_column(frame[name], name, missing) for name in names]
     return Texts(*columns, names=tuple(map(str, names)))
 
