@@ -109,8 +109,8 @@ class Fit:
         return self.predictor.export(path, self.selected.data if rows is None else rows)
 
     def save_pretrained(self, folder) -> Path:
-        "A text model as transformers reads it, in a new folder; see `deployment.pretrained`."
-        return import_module("pde_nb.deployment.pretrained").save_pretrained(self.predictor, folder)
+        "A text model as transformers reads it, in a new folder; see `deployment.export`."
+        return import_module("pde_nb.deployment.export").save_pretrained(self.predictor, folder)
 
     def model_card(self, path=None):  # a `ModelCard` of huggingface_hub
         "What the model is for, how right it is in every group, and where it ends."
