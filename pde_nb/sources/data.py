@@ -73,7 +73,11 @@ class Data:
     @cached_property
     def labelled(self) -> Bool[np.ndarray, " n"]:
         "Whose group was labelled by hand: no attribute that divides the training set is blank."
-        return self.guess.labelled if self.guess else _labelled_rows(self)
+        if self.guess:
+            return self.guess.labelled
+        names = [name for name in self.train_groups.variables[1:] if name in self.attributes]
+        blank = [blank_cells(self.attributes[name]) for name in names]  # of test rows, groups do not show it
+        return labelled_examples(self.train_groups) & ~np.any([np.zeros(len(self), bool), *blank], axis=0)
 
     @property
     def partial(self) -> bool:
@@ -84,8 +88,11 @@ class Data:
     def digest(self) -> str:
         "A fingerprint of labels, split, groups and inputs."
         parts = (self.y.astype("<i8").tobytes(), self.split.tobytes(), repr(self.classes).encode())
-        groups = (self.train_groups.digest.encode(), _groups_bytes(self.eval_groups))
-        return fingerprint(*parts, *groups, self.inputs.digest.encode())
+        judged = self.eval_groups
+        of_judged = (
+            np.packbits(judged.member).tobytes() if isinstance(judged, Overlap) else judged.digest.encode()
+        )
+        return fingerprint(*parts, self.train_groups.digest.encode(), of_judged, self.inputs.digest.encode())
 
     def rows(self, split: str | int) -> Int[np.ndarray, " m"]:
         "Positions of the examples of a split ('train', 'val', 'test', or 0, 1, 2), ascending."
@@ -102,18 +109,6 @@ class Data:
     def describe(self, max_rows: int = 40) -> str:
         "What there is, as text: the examples of each evaluation group in each split, and the notes."
         return _description(self, max_rows)
-
-# %% ../../nbs/05_sources/02_data.ipynb #7e98a723
-def _labelled_rows(data: Data):
-    "Who has no blank in an attribute that divides; those of test rows leave no trace in training groups."
-    names = [name for name in data.train_groups.variables[1:] if name in data.attributes]
-    blank = [blank_cells(data.attributes[name]) for name in names]
-    return labelled_examples(data.train_groups) & ~np.any([np.zeros(len(data), bool), *blank], axis=0)
-
-
-def _groups_bytes(groups):
-    "What a digest sees of groups."
-    return np.packbits(groups.member).tobytes() if isinstance(groups, Overlap) else groups.digest.encode()
 
 # %% ../../nbs/05_sources/02_data.ipynb #opened01
 def check_data(data):
@@ -154,7 +149,12 @@ def make_data(
     given = DataOptions(**options)
     codes, classes, class_values = _labels(y, given.label, given.classes)
     attributes = _attributes(attributes, given)
-    _check_lengths({"inputs": inputs, given.label: codes, **attributes}, split)
+    columns = {"inputs": inputs, given.label: codes, **attributes} | (
+        {} if split is None else {"split": split}
+    )
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"lengths differ: {lengths}; give one of each per example.")
     remarks = _Remarks(given.name, list(given.notes))
     train_groups = _training_groups(codes, class_values, attributes, given, remarks)
     split = complete_split(split, train_groups, given.shares, given.seed, remarks)
@@ -181,14 +181,6 @@ class _Remarks:
         self.notes.append(text)
         if warn:
             warnings.warn(f"{self.name}: {text}", stacklevel=4)
-
-
-def _check_lengths(columns, split):
-    "Refuse columns of different lengths."
-    columns = columns if split is None else columns | {"split": split}
-    lengths = {name: len(column) for name, column in columns.items()}
-    if len(set(lengths.values())) > 1:
-        raise ValueError(f"lengths differ: {lengths}; give one of each per example.")
 
 # %% ../../nbs/05_sources/02_data.ipynb #6a8e2d76
 MOST_FRACTIONS = 20  # so many different values with fractions may still be categories
@@ -254,7 +246,14 @@ def _labels(y, name, classes):
         classes = tuple(map(str, values.tolist()))
     else:
         classes = tuple(map(str, classes))
-        _check_codes(column, name, classes)
+        if len(set(classes)) < len(classes):
+            raise ValueError(f"classes={classes} names a class twice; give each its own name.")
+        for value in np.unique(column).tolist():
+            if not isinstance(value, int) or value not in range(len(classes)):
+                raise ValueError(
+                    f"{name} has the value {value!r}; "
+                    f"where classes are named, labels are their positions 0 … {len(classes) - 1}."
+                )
         in_order = list(classes) == sorted(classes)
         values = np.array(classes) if in_order else np.arange(len(classes))
         codes = column
@@ -265,18 +264,6 @@ def _labels(y, name, classes):
     return codes.astype(np.int64), classes, values
 
 # %% ../../nbs/05_sources/02_data.ipynb #7a8bb144
-def _check_codes(column, name, classes):
-    "Refuse names of classes that are double, and labels that are no positions among them."
-    if len(set(classes)) < len(classes):
-        raise ValueError(f"classes={classes} names a class twice; give each its own name.")
-    for value in np.unique(column).tolist():
-        if not isinstance(value, int) or value not in range(len(classes)):
-            raise ValueError(
-                f"{name} has the value {value!r}; "
-                f"where classes are named, labels are their positions 0 … {len(classes) - 1}."
-            )
-
-
 def _attributes(attributes, given: DataOptions):
     "Checked columns, by name."
     if not isinstance(attributes, dict):

@@ -4,16 +4,17 @@
 
 # %% auto #0
 __all__ = ['BLOCK', 'fingerprint', 'fingerprint_of', 'string_array', 'text_bytes', 'file_sizes', 'check_inside', 'Pictures',
-           'find_pictures', 'picture_name', 'Texts', 'Columns', 'column_bytes', 'Arrays', 'array_bytes', 'make_arrays',
-           'mapped_path', 'check_shape', 'check_numbers']
+           'find_pictures', 'picture_name', 'Texts', 'Columns', 'Arrays', 'make_arrays', 'mapped_path', 'check_shape',
+           'check_numbers']
 
 # %% ../../nbs/05_sources/01_examples.ipynb #cb9f7c1a
 import hashlib
 import os
 import posixpath
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -164,7 +165,11 @@ class Columns:
 
     @cached_property
     def digest(self) -> str:
-        return fingerprint_of(part for column in self.columns.items() for part in column_bytes(*column))
+        columns = self.columns.items()
+        parts = (
+            (name.encode(), v.dtype.str.encode(), np.ascontiguousarray(v).tobytes()) for name, v in columns
+        )
+        return fingerprint_of(chain.from_iterable(parts))
 
     @property
     def names(self) -> list[str]:
@@ -177,13 +182,6 @@ class Columns:
     def only(self, names) -> "Columns":
         "Some of the columns."
         return replace(self, columns={name: self.columns[name] for name in names})
-
-
-def column_bytes(name: str, values) -> Iterator[bytes]:
-    "What a digest sees of a column."
-    yield name.encode()
-    yield values.dtype.str.encode()
-    yield np.ascontiguousarray(values).tobytes()
 
 # %% ../../nbs/05_sources/01_examples.ipynb #c03709a8
 BLOCK = 4096  # rows of an array that are looked at together
@@ -205,14 +203,11 @@ class Arrays:
 
     @cached_property
     def digest(self) -> str:
-        return fingerprint_of(array_bytes(self.x)) if self.path is None else known_digest(self.path)[:16]
-
-
-def array_bytes(x) -> Iterator[bytes]:
-    "What a digest sees of an array."
-    yield repr((x.shape, x.dtype.str)).encode()
-    for at in range(0, len(x), BLOCK):
-        yield np.ascontiguousarray(x[at : at + BLOCK]).tobytes()
+        if self.path is not None:
+            return known_digest(self.path)[:16]
+        blocks = (self.x[at : at + BLOCK] for at in range(0, len(self.x), BLOCK))
+        head = repr((self.x.shape, self.x.dtype.str)).encode()
+        return fingerprint_of(chain([head], (np.ascontiguousarray(block).tobytes() for block in blocks)))
 
 # %% ../../nbs/05_sources/01_examples.ipynb #c8e101c5
 def make_arrays(
