@@ -21,7 +21,7 @@ from pde_nb.sources.blanks import (
     UNLABELLED,
     Guess,
     blank_cells,
-    check_found,
+    check_unlabelled,
     column_with_blanks,
     ids_of_known,
     known_groups,
@@ -276,7 +276,7 @@ def _attributes(attributes, given: DataOptions):
     columns = {name: _attribute_column(v, name, given.unlabelled) for name, v in attributes.items()}
     if given.unlabelled is not None:
         cells = [blank_cells(v, given.unlabelled) & ~blank_cells(v) for v in attributes.values()]
-        check_found(sum(int(c.sum()) for c in cells), given.unlabelled, columns)
+        check_unlabelled(sum(int(c.sum()) for c in cells), given.unlabelled, columns)
     return columns
 
 # %% ../../nbs/05_sources/02_data.ipynb #fbd128b0

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..core.arguments import did_you_mean
 from ..core.environment import need
-from .blanks import blank_cells, check_found, column_with_blanks
+from .blanks import blank_cells, check_unlabelled, column_with_blanks
 from .data import Data, make_data
 from .examples import Texts, find_pictures, make_arrays, string_array
 from .splits import SPLITS, split_code
@@ -147,13 +147,13 @@ def check_wilds(dataset):
 
 def wilds_split(dataset):
     "Split codes, and notes about splits that are left unused."
-    theirs = np.asarray(dataset.split_array).astype(np.int64)
+    codes_of_wilds = np.asarray(dataset.split_array).astype(np.int64)
     codes, unused = np.full(len(dataset), -1, np.int8), []
     for name, code in dataset.split_dict.items():
         if name in SPLITS:
-            codes[theirs == code] = SPLITS.index(name)
-        elif (theirs == code).any():
-            unused.append(f"{name} ({(theirs == code).sum():,})")
+            codes[codes_of_wilds == code] = SPLITS.index(name)
+        elif (codes_of_wilds == code).any():
+            unused.append(f"{name} ({(codes_of_wilds == code).sum():,})")
     return codes, ["left unused: " + ", ".join(unused)] if unused else []
 
 # %% ../../nbs/05_sources/14_hubs.ipynb #63b3966d
@@ -184,19 +184,18 @@ def wilds_attributes(dataset, attributes, identities) -> list[str]:
 def wilds_columns(dataset, attributes, unlabelled=None) -> tuple[dict, dict]:
     "The columns of some metadata fields, by name where the names are sorted, and the values they can have."
     metadata = np.asarray(dataset.metadata_array)
-    columns, values = {}, {}
-    found = 0
+    columns, values, n_blank = {}, {}, 0
     for field in attributes:
         column = metadata[:, list(dataset.metadata_fields).index(field)]
         blank = blank_cells(column, unlabelled)
-        found += int((blank & ~blank_cells(column)).sum())
+        n_blank += int((blank & ~blank_cells(column)).sum())
         codes = column[~blank].astype(np.int64)
         names = wilds_names(dataset, field, codes)
         if names and names == sorted(names):
             codes = np.array(names)[codes]
             values[field] = names
         columns[field] = column_with_blanks(codes, blank)
-    check_found(found, unlabelled, columns)
+    check_unlabelled(n_blank, unlabelled, columns)
     return columns, values
 
 
