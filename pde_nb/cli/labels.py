@@ -242,7 +242,7 @@ def row_epochs(row: Row, method: Method, setup: Setup) -> int | None:
     if row.borrows is None and method.epochs is not None:
         return max(1, round(setup.passes or setup.scale * setup.preset("erm").method.epochs))
     if setup.passes:
-        size = method.epoch_size(setup.groups, len(setup.data.rows("val")))
+        size = len(method.begin(setup.groups, 0, len(setup.data.rows("val"))).order(0))
         return max(1, int(setup.passes * len(setup.groups) / size))
     if row.borrows is None:
         return None
