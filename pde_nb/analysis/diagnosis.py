@@ -328,13 +328,7 @@ class Diagnosis:
         return "\n".join([f"**{escape_markdown(headline(self))}**", "", *bullets, "", text]) + "\n"
 
 # %% ../../nbs/09_analysis/06_diagnosis.ipynb #94b96882
-INPUT_NAMES = {
-    "table": "columns",
-    "features": "features",
-    "texts": "words",
-    "pictures": "small pixels",
-    "pixels": "small pixels",
-}
+INPUT_NAMES = dict(table="columns", texts="words", pictures="small pixels", pixels="small pixels")
 
 
 def diagnose(
@@ -367,7 +361,7 @@ def diagnose(
     elif model is not None:
         x, seen = network_inputs(data, train[rows], model, weights, **(inputs or {})), f"features of {model}"
     else:
-        x, seen = small_inputs(data, train[rows]), INPUT_NAMES[data.inputs.kind]
+        x, seen = small_inputs(data, train[rows]), INPUT_NAMES.get(data.inputs.kind, data.inputs.kind)
     sample = ProbeSample(rows, weight, x, projected(x))
     attributes = [examine(n, a, y, sample, data.classes, rng) for n, a in attributes_of(data, train)]
     examined = [a.examination.test.label for a in attributes if a.examination is not None]
