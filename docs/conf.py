@@ -1,7 +1,6 @@
 """Sphinx settings; tools/docs.py builds with them."""
 
 import html
-import shutil
 from configparser import ConfigParser
 from importlib.util import find_spec
 from pathlib import Path
@@ -49,26 +48,9 @@ html_theme_options = {
     "navbar_persistent": [],  # the search field is in the sidebar
 }
 
-# Equations are set by MathJax, which the package sphinx-mathjax-offline brings along: of it only what TeX
-# on a page needs is copied. Without the package the pages load MathJax from a public server.
-_mathjax = find_spec("sphinx-mathjax-offline")
-_mathjax = _mathjax and Path(_mathjax.origin).parent / "static" / "mathjax"
-_MATHJAX_PARTS = ("tex-chtml.js", "output/chtml/fonts/woff-v2")
-if _mathjax:
-    mathjax_path = "mathjax/tex-chtml.js"
-
-
-def copy_mathjax(app, error):
-    """Put MathJax and its fonts into the site."""
-    if error or not _mathjax or app.builder.format != "html":
-        return
-    for part in _MATHJAX_PARTS:
-        target = Path(app.outdir, "_static", "mathjax", part)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if (_mathjax / part).is_dir():
-            shutil.copytree(_mathjax / part, target, dirs_exist_ok=True)
-        else:
-            shutil.copyfile(_mathjax / part, target)
+# Equations are set by MathJax, which this package brings along; without it the pages load it from a server.
+if find_spec("sphinx-mathjax-offline"):
+    extensions.append("sphinx-mathjax-offline")
 
 
 def add_description(app, pagename, templatename, context, doctree):
@@ -83,4 +65,3 @@ def add_description(app, pagename, templatename, context, doctree):
 
 def setup(app):
     app.connect("html-page-context", add_description)
-    app.connect("build-finished", copy_mathjax)

@@ -3,8 +3,7 @@
     python tools/docs.py             # writes _docs/index.html
     python tools/docs.py --strict    # the same; whatever Sphinx warns of, as a dead link, is an error
 
-The pages are the notebooks, a list of them for each folder, and the reference: what stands in the source of
-every public function and class, with the comments behind its parameters.
+The pages are the notebooks, a list of them for each folder, and the names for users with their notebooks.
 """
 
 import argparse
@@ -87,18 +86,6 @@ def add_alternatives(notebook):
                 data["text/html"] = re.sub(r"<img(?![^>]*\balt=)", lambda _, named=named: named, page)
 
 
-def fold_imports(notebook):
-    """Show long cells of imports only when they are asked for: they are no way to begin a page."""
-    for cell in notebook.cells:
-        lines = cell.source.split("\n")
-        if (
-            cell.cell_type == "code"
-            and len(lines) > 5
-            and re.match(r"(from|import) ", lines[-1].strip(" )") or "")
-        ):
-            cell.metadata["tags"] = [*cell.metadata.get("tags", []), "hide-input"]
-
-
 def write_notebooks(source):
     """The notebooks as readers see them, and a page for each folder."""
     for folder in [NBS, *folders()]:
@@ -107,7 +94,6 @@ def write_notebooks(source):
         for path in notebooks(folder):
             notebook = reader_notebook(path, site_link(place))
             add_alternatives(notebook)
-            fold_imports(notebook)
             if path == NBS / "index.ipynb":
                 notebook.cells.append(nbformat.v4.new_markdown_cell(contents()))
             (source / place / path.name).write_text(nbformat.writes(notebook), encoding="utf-8")
@@ -122,8 +108,7 @@ def contents():
     """The sidebar."""
     single = [path.stem for path in notebooks() if path.stem != "index"]
     every = [f"{folder.name}/index" for folder in folders()]
-    reference = toctree(["api/index"], "Reference")
-    return toctree(["self", *single], "Start") + toctree(every, "Notebooks, in order") + reference
+    return toctree(["self", *single, "reference"], "Start") + toctree(every, "Notebooks, in order")
 
 
 def folder_page(folder):
@@ -136,82 +121,22 @@ def folder_page(folder):
     return "\n".join([*lines, "", toctree([path.stem for path in notebooks(folder)])])
 
 
-# ---- the reference --------------------------------------------------------------------------
-
-
-def modules():
-    """The modules of the library that notebooks export, by their names below it."""
-    names = {".".join(p.relative_to(LIB).with_suffix("").parts): p for p in sorted(LIB.rglob("*.py"))}
-    return {name: path for name, path in names.items() if not name.rpartition(".")[2].startswith("_")}
-
-
-def public(tree):
-    """The functions and classes that a module lists in `__all__`, and its other public names."""
-    listed = [ast.literal_eval(node.value) for node in tree.body
-              if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"]  # fmt: skip
-    defined = [node for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))]
-    return [node for node in defined if listed and node.name in listed[0]]
-
-
-def signature(lines, node):
-    """The lines of a definition above its docstring: names, types, defaults and the comments behind them."""
-    first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-    return lines[first - 1 : node.body[0].lineno - 1]
-
-
-def entry(lines, node):
-    """How a function or class is called, and what it says of itself; of a class also fields and methods."""
-    code = signature(lines, node)
-    if isinstance(node, ast.ClassDef):
-        methods = [item for item in node.body if isinstance(item, ast.FunctionDef)]
-        fields = [item for item in node.body if isinstance(item, ast.AnnAssign)]
-        if fields:
-            code += lines[fields[0].lineno - 1 : fields[-1].end_lineno]
-        for method in methods:
-            if not method.name.startswith("_") or method.name == "__init__":
-                said = (ast.get_docstring(method) or "").partition("\n\n")[0]
-                code += ["", *signature(lines, method), *(f"        # {line}" for line in said.splitlines())]
-    return f"## `{node.name}`\n\n```python\n{chr(10).join(code)}\n```\n\n{ast.get_docstring(node) or ''}\n"
-
-
-def module_page(name, path):
-    """The page of one module: its docstring, where it is explained, its public functions and classes."""
-    text = path.read_text(encoding="utf-8")
-    tree, lines = ast.parse(text), text.splitlines()
-    parts = [f"# pde_nb.{name}", f"> {(ast.get_docstring(tree) or '').partition(chr(10))[0]}"]
-    exported = re.search(r"File to edit: \S*?nbs/(\S+\.ipynb)", text)
-    if exported:
-        parts.append(f"Explained and tested in [{head(NBS / exported[1])[0]}](../{exported[1]}).")
-    return "\n\n".join([*parts, *(entry(lines, node) for node in public(tree))]) + "\n"
-
-
-def door_table():
-    """The names that `import pde_nb` offers, each with the first sentence of its docstring."""
-    rows = ["| name | what it is |", "|---|---|"]
-    for node in ast.parse((LIB / "__init__.pyi").read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.ImportFrom) and node.module in modules():
-            tree = ast.parse(modules()[node.module].read_text(encoding="utf-8"))
-            said = {item.name: ast.get_docstring(item) or "" for item in public(tree)}
-            for alias in node.names:
-                sentence = re.split(r"(?<=[.;:])\s", said.get(alias.name, ""), maxsplit=1)[0].rstrip(".;:")
-                name = alias.asname or alias.name
-                place = (
-                    f"{node.module}.md#{alias.name.lower()}" if alias.name in said else f"{node.module}.md"
-                )
-                rows.append(
-                    f"| [`{name}`]({place}) | {' '.join(sentence.split()).replace('|', chr(92) + '|')} |"
-                )
-    return "\n".join(rows)
-
-
-def write_reference(source):
-    """A page for each module, and their list."""
-    (source / "api").mkdir()
-    for name, path in modules().items():
-        (source / "api" / f"{name}.md").write_text(module_page(name, path), encoding="utf-8")
+def reference():
+    """The names that `import pde_nb` offers, with a link to the notebook and a sentence of the docstring."""
     stay = "They are there after `import pde_nb`, and stay where they are. All else may move."
-    parts = ["# The library, by module", "## The names for users", stay, door_table(), toctree(modules())]
-    (source / "api" / "index.md").write_text("\n\n".join(parts), encoding="utf-8")
+    lines = ["# The names for users", "", stay, "", "| name | what it is |", "|---|---|"]
+    for node in ast.parse((LIB / "__init__.pyi").read_text(encoding="utf-8")).body:
+        if not isinstance(node, ast.ImportFrom):
+            continue
+        text = (LIB / f"{node.module.replace('.', '/')}.py").read_text(encoding="utf-8")
+        page = re.search(r"File to edit: \S*?nbs/(\S+\.ipynb)", text)[1]
+        said = {
+            item.name: ast.get_docstring(item) or "" for item in ast.parse(text).body if hasattr(item, "name")
+        }
+        for name in (alias.name for alias in node.names):
+            sentence = re.split(r"(?<=[.;:])\s", said[name], maxsplit=1)[0].rstrip(".;:")
+            lines.append(f"| [`{name}`]({page}) | {' '.join(sentence.split()).replace('|', chr(92) + '|')} |")
+    return "\n".join(lines)
 
 
 def main():
@@ -224,7 +149,7 @@ def main():
         source, site = Path(folder, "source"), Path(folder, "site")
         source.mkdir()
         write_notebooks(source)
-        write_reference(source)
+        (source / "reference.md").write_text(reference(), encoding="utf-8")
         flags = ["--quiet", *(["--fail-on-warning", "--keep-going"] if options.strict else [])]
         status = build_main([*flags, "-b", "html", "-c", str(ROOT / "docs"), str(source), str(site)])
         if status == 0:
