@@ -33,13 +33,13 @@ from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, Dataset
 
 from pde_nb.algorithm.metrics import count_correct
+from pde_nb.core.environment import import_torchvision
 from pde_nb.core.files import surroundings
 from pde_nb.inputs.batches import IMAGENET
 from pde_nb.inputs.inputs import make_source
 from pde_nb.inputs.preparation import Preparation
 from pde_nb.methods.pde import PDE, default_schedule
 from pde_nb.networks.models import make_model
-from pde_nb.networks.vision import import_torchvision
 from pde_nb.prediction.predictor import Predictor
 from pde_nb.prediction.rows import new_rows
 from pde_nb.published.published import PUBLISHED, read_waterbirds

@@ -24,9 +24,9 @@ from torch.utils.data import Dataset
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from pde_nb.core.environment import import_torchvision
 from pde_nb.core.files import surroundings, writable_folder
 from pde_nb.methods.pde import PDE, default_schedule
-from pde_nb.networks.vision import import_torchvision
 from pde_nb.records.seals import write_sealed
 from pde_nb.runs.spec import build, decide
 from pde_nb.sources.opening import open_data

@@ -13,8 +13,6 @@ import numpy as np
 import torch
 from torch import nn
 
-from ..core.arguments import whole_number
-
 # %% ../../nbs/06_networks/02_heads.ipynb #4e66e89e
 def head_name(model: nn.Module) -> str:
     """The name inside `model` of its last linear layer (without any: its last convolution).
@@ -78,8 +76,8 @@ def random_stream(
     seed: int,  # a whole number, 0 or larger
     part: int,  # `BODY` or `HEAD`
 ):
-    "Inside, random numbers from (seed, part), on the CPU. Raises `ValueError` for a seed that is none."
-    state = np.random.SeedSequence([whole_number("seed", seed, 0), part]).generate_state(1)[0]
+    "Inside, random numbers from (seed, part), on the CPU."
+    state = np.random.SeedSequence([seed, part]).generate_state(1)[0]
     with torch.random.fork_rng(devices=[]), torch.device("cpu"):
         torch.default_generator.manual_seed(int(state))
         yield

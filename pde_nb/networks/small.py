@@ -24,12 +24,9 @@ def mlp(
 
     Inputs of more than one dimension are flattened. Raises `ValueError` for settings that are out of range.
     """
-    for name, value, kind in (
-        ("width", width, Count),
-        ("depth", depth, Count),
-        ("dropout", dropout, Fraction),
-    ):
-        checked(name, value, kind)
+    checked("width", width, Count)
+    checked("depth", depth, Count)
+    checked("dropout", dropout, Fraction)
     hidden = []
     for size in [n_inputs] + [width] * (depth - 1):
         hidden += [nn.Linear(size, width), nn.LayerNorm(width), nn.ReLU(), nn.Dropout(dropout)]

@@ -122,18 +122,16 @@ def text_model(
             return TextClassifier(auto.from_config(config, dtype=torch.float32))
         how = dict(config=config, dtype=torch.float32, ignore_mismatched_sizes=True, output_loading_info=True)
         model, info = load_pretrained(auto.from_pretrained, name, **how)
-    body = model.base_model_prefix + "."
+    head, body = f"{head_name(model)}.", f"{model.base_model_prefix}."
     mismatched = [key for key, *_ in info["mismatched_keys"]]
-    new_head = [key for key in mismatched if key.startswith(head_name(model) + ".")]
-    faults = [key for key in sorted(info["missing_keys"]) if key.startswith(body) and ".pooler." not in key]
-    faults += [key for key in mismatched if key not in new_head]
-    if faults:
+    missing = [key for key in sorted(info["missing_keys"]) if key.startswith(body) and ".pooler." not in key]
+    if faults := missing + [key for key in mismatched if not key.startswith(head)]:
         raise ValueError(
             f"the weights of {name} lack, or have in another shape, {first_few(faults)}; "
             "save the model again."
         )
-    if new_head:
-        warn_of_new_head(name, new_head)
+    if mismatched:
+        warn_of_new_head(name, mismatched)
     return TextClassifier(model)
 
 
@@ -142,7 +140,7 @@ def fetch_config(name: str):
     with quiet_transformers() as transformers:
         load_pretrained(transformers.AutoConfig.from_pretrained, name)
 
-# %% ../../nbs/06_networks/05_text.ipynb #tn000001
+
 def text_network(config: dict) -> TextClassifier:  # as `to_dict` of its configuration has it
     "A sequence classifier of a known architecture, its weights at random; nothing is fetched."
     with quiet_transformers() as transformers:

@@ -6,8 +6,13 @@
 __all__ = ['UNDECAYED', 'Settings', 'check_run', 'make_optimiser', 'keep_memory']
 
 # %% ../../nbs/08_training/03_settings.ipynb #74926d60
+import ctypes
+import os
 from dataclasses import dataclass
 from typing import Literal
+
+import torch
+from torch import nn
 
 from ..core.arguments import Checked, Count, Fraction, NonNegative, Positive
 
@@ -76,13 +81,10 @@ def check_run(run):  # a `Trainer` that is being made
             f"of all together; give at least {run.ranks.n}, or start fewer (torchrun --nproc_per_node)."
         )
 
-# %% ../../nbs/08_training/03_settings.ipynb #set00002
-import torch
-from torch import nn
-
-from ..networks.models import no_decay
-
 # %% ../../nbs/08_training/03_settings.ipynb #2ffe30a2
+UNDECAYED = ("bias", "LayerNorm.weight")  # parts of names
+
+
 def make_optimiser(
     model: nn.Module,
     settings: Settings,
@@ -92,26 +94,19 @@ def make_optimiser(
     options = dict(lr=settings.lr, weight_decay=settings.weight_decay)
     if fused:
         options["fused"] = True
+    trained = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
     if settings.optimiser == "sgd":
-        parameters = [p for p in model.parameters() if p.requires_grad]
-        return torch.optim.SGD(parameters, momentum=settings.momentum, **options)
-    groups = no_decay(model) if settings.no_decay == "vectors" else no_decay_by_name(model)
+        return torch.optim.SGD([p for _, p in trained], momentum=settings.momentum, **options)
+    if settings.no_decay == "vectors":
+        free = {name for name, p in trained if p.ndim < 2}
+    else:
+        free = {name for name, p in trained if any(part in name for part in UNDECAYED)}
+    groups = [
+        dict(params=[p for name, p in trained if name not in free]),
+        dict(params=[p for name, p in trained if name in free], weight_decay=0.0),
+    ]
     adamw = torch.optim.AdamW if settings.eps_on == "corrected" else RawEpsAdamW
-    return adamw(groups, eps=settings.eps, **options)
-
-
-UNDECAYED = ("bias", "LayerNorm.weight")  # parts of names
-
-# %% ../../nbs/08_training/03_settings.ipynb #f60308f8
-def no_decay_by_name(model: nn.Module) -> list[dict]:
-    "Parameter groups for AdamW: without decay are those with a name that has a part of `UNDECAYED`."
-    decayed, free = [], []
-    for name, p in model.named_parameters():
-        if p.requires_grad:
-            there = free if any(part in name for part in UNDECAYED) else decayed
-            there.append(p)
-    groups = [dict(params=decayed), dict(params=free, weight_decay=0.0)]
-    return [group for group in groups if group["params"]]
+    return adamw([group for group in groups if group["params"]], eps=settings.eps, **options)
 
 # %% ../../nbs/08_training/03_settings.ipynb #opt00001
 class RawEpsAdamW(torch.optim.AdamW):
@@ -130,10 +125,6 @@ class RawEpsAdamW(torch.optim.AdamW):
             correction = 1 - group["betas"][1] ** group["n_steps"]
             group["eps"] = group["raw_eps"] / correction**0.5
         return super().step(closure)
-
-# %% ../../nbs/08_training/03_settings.ipynb #set00003
-import ctypes
-import os
 
 # %% ../../nbs/08_training/03_settings.ipynb #a0909edb
 def keep_memory() -> bool:
