@@ -42,7 +42,7 @@ from pde_nb.methods.pde import PDE, default_schedule
 from pde_nb.networks.models import make_model
 from pde_nb.prediction.predictor import Predictor
 from pde_nb.prediction.rows import new_rows
-from pde_nb.published.published import PUBLISHED, read_waterbirds
+from pde_nb.published.published import PUBLISHED, read_published
 from pde_nb.records.seals import write_sealed
 from pde_nb.runs.spec import build, decide
 from pde_nb.sources.data import from_arrays
@@ -374,7 +374,7 @@ def bench_waterbirds(args):
     size = 32 if args.quick else 96
     with tempfile.TemporaryDirectory() as folder:
         if args.root:
-            data = read_waterbirds(args.root)
+            data = read_published("waterbirds", args.root)
             kept = np.random.default_rng(0).permutation(len(data))[: 60 if args.quick else 1200]
             split = np.full(len(data), -1, np.int8)
             split[kept] = data.split[kept]

@@ -23,6 +23,7 @@ from .methods.lff import LfF as LfF
 from .methods.pde import PDE as PDE
 from .methods.pde import BalancedPDE as BalancedPDE
 from .methods.registry import register as register
+from .published.published import open_data as open_data
 from .report.report import report_html as report_html
 from .runs.finished import complete as complete
 from .runs.finished import evaluate_run as evaluate_run
@@ -35,7 +36,6 @@ from .sources.data import Data as Data
 from .sources.data import from_arrays as from_arrays
 from .sources.hubs import from_hf as from_hf
 from .sources.hubs import from_wilds as from_wilds
-from .sources.opening import open_data as open_data
 from .sources.table_files import example_table as example_table
 from .sources.tables import from_folder as from_folder
 from .sources.tables import from_table as from_table

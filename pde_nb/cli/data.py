@@ -44,7 +44,7 @@ def where(name: str, /, *, root: str = "data"):
     root
         folder that holds the data set's own folder
     """
-    from pde_nb.published.published_fetch import where as place
+    from pde_nb.published.published import where as place
 
     print(place(name, root))
 
@@ -63,15 +63,14 @@ def check(name: str, /, *, root: str = "data", all: bool = False, json: Output |
     json
         write what was found as JSON; - prints it
     """
-    from pde_nb.published.published import check_set_name, examination_text, examine
+    from pde_nb.published.published import examine
 
     check_file("--json", json)
-    check_set_name(name)
     found = examine(name, root, all, progress=True)
     if json:
         write_json_to(found.to_dict(), json)
     if json != SCREEN:
-        print(examination_text(found))
+        print(found)
     return Exit.DONE if found.good else Exit.JUDGED_BAD
 
 
@@ -93,11 +92,9 @@ def fetch(
     archive
         an archive that was downloaded by other means
     """
-    from pde_nb.published.published import check_set_name
-    from pde_nb.published.published_fetch import Unavailable
-    from pde_nb.published.published_fetch import fetch as get
+    from pde_nb.published.published import Unavailable
+    from pde_nb.published.published import fetch as get
 
-    check_set_name(name)
     try:
         get(name, root, None, archive)
     except Unavailable as e:

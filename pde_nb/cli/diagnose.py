@@ -63,9 +63,9 @@ def diagnose(*, opened: DataOptions, json: Output | None = None):
 # %% ../../nbs/12_cli/05_diagnose.ipynb #di0006
 def benchmarks():
     "The data sets that are opened by name."
-    from pde_nb.published.published import READERS
+    from pde_nb.published.published import PUBLISHED
 
-    return READERS
+    return PUBLISHED
 
 
 def possible_attributes(opened: DataOptions, data) -> dict:

@@ -9,16 +9,15 @@ __all__ = ['OPENED', 'READ_AS', 'parse_kinds', 'open_typed', 'open_asked', 'say_
 # %% ../../nbs/12_cli/02_opening.ipynb #30fce4c1
 from pathlib import Path
 
-from ..published.published import READERS
+from ..published.published import PUBLISHED, open_data
 from ..runs.grouped import as_kept
 from ..sources.columns import KINDS
 from ..sources.data import Data
-from ..sources.opening import open_data
 from ..training.folder import read_config
 
 OPENED = (  # options that say what the data is
     *("data", "root", "label", "attribute", "attribute_known", "unlabelled", "split"),
-    *("text", "image", "features", "as", "missing", "known_noise", "class_terms"),
+    *("text", "image", "features", "as", "missing", "class_terms"),
 )
 READ_AS = "columns"  # in a config: what each column of the table became
 
@@ -71,7 +70,7 @@ def opened_with(
     opened = dict.fromkeys(OPENED) | options.opened()
     if data is not None and data.columns is not None:
         opened[READ_AS] = dict(head=list(data.columns.head), rows=[list(row) for row in data.columns.rows])
-    if opened["data"] not in READERS:
+    if opened["data"] not in PUBLISHED:
         opened["data"] = str(Path(opened["data"]).absolute())
     if opened["root"]:
         opened["root"] = str(Path(opened["root"]).absolute())
