@@ -113,7 +113,7 @@ def sample(*, opened: DataOptions, out: str, n: Whole = 200, where: str | None =
     n
         rows to label, ≥ 1
     where
-        val (default: validation, which also chooses the epoch; then training), train, or both
+        val (default: validation, which also chooses the epoch; then training) or train
     seed
         of the rows that are drawn, ≥ 0
     """

@@ -4,16 +4,16 @@
 
 # %% auto #0
 __all__ = ['WIDE', 'REASONS', 'WHERE', 'SHOWN_NUMBERS', 'ENOUGH', 'FEW', 'COARSE', 'FINE', 'even_shares', 'doubted',
-           'rare_probability', 'draw', 'shares_of_splits', 'guess_so_far', 'choose_rows', 'Sheet', 'choose_sheet',
-           'write_sheet', 'PartlyLabelled', 'describe_labels', 'labelled_data', 'validation_note']
+           'rare_probability', 'draw', 'probability_so_far', 'choose_rows', 'Sheet', 'choose_sheet', 'write_sheet',
+           'PartlyLabelled', 'describe_labels', 'labelled_data', 'validation_note']
 
 # %% ../../nbs/07_grouping/10_labelling.ipynb #sm000004
-import csv
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float, Int
 
 from ..algorithm.groups import Groups, Overlap, group_names
@@ -21,16 +21,9 @@ from ..core.arguments import lookup
 from ..core.files import writable_folder, write_whole
 from ..core.statistics import detectable_difference
 from ..core.tables import disarm, percent
-from pde_nb.grouping.guess import (
-    MOST_ROWS,
-    AttributeGuess,
-    GuessNames,
-    fit_linear,
-    guess_attribute,
-    log_probability,
-)
+from .guess import MOST_ROWS, fit_linear, guess_attribute, log_probability
 from .representation import represent
-from ..sources.blanks import blank_cells, ids_of_known, value_codes, without_unlabelled
+from ..sources.blanks import blank_cells, ids_of_known, known_values, value_codes, without_unlabelled
 from ..sources.data import Data
 from ..sources.splits import SPLITS
 
@@ -94,32 +87,18 @@ def draw(
     return [*taken.items(), *((row, "random") for row in others[: n - len(taken)])]
 
 # %% ../../nbs/07_grouping/10_labelling.ipynb #sm000016
-WHERE = {"val": (1, 0), "train": (0,), "both": (1, 0)}  # splits; of val, those of training when it is used up
+WHERE = {"val": (1, 0), "train": (0,)}  # splits in their order; of val, those of training when it is used up
 
 
-def shares_of_splits(where: str, blank, split, n: int) -> dict[int, int]:
-    "How many rows of which split to label. Raises `ValueError` for an unknown word and for too many rows."
-    first, *others = lookup(where, WHERE, "where")
-    room = {s: int((blank & (split == s)).sum()) for s in (first, *others)}
-    if not 1 <= n <= sum(room.values()):
-        raise ValueError(
-            f"n={n}: where={where!r} has {sum(room.values()):,} rows without a label; give fewer."
-        )
-    shares = {first: min(room[first], n // 2 if where == "both" else n)}
-    if others:
-        shares[0] = min(n - shares[first], room[0])
-        shares[first] = n - shares[0]
-    return shares
-
-
-def guess_so_far(x, y, codes, split, n_values=None, names=None, seed=0) -> tuple[AttributeGuess | None, str]:
-    "The guess of the labels that there are; where they do not suffice None, and why."
+def probability_so_far(x, y, codes, split, **names):
+    "Probabilities of all rows from the labels so far, and figures of the probe; or None, and why not."
     if not ((codes >= 0) & (split >= 0) & (split < 2)).any():
         return None, "no row of training or validation has a label yet"
     try:
-        return guess_attribute(x, y, codes, split, n_values, names, seed, chosen=True), ""
+        guess = guess_attribute(x, y, codes, split, **names, chosen=True)
     except ValueError as e:
         return None, str(e)
+    return guess.probability, guess.record["figures"]
 
 
 def choose_rows(
@@ -136,16 +115,20 @@ def choose_rows(
 
     Raises `ValueError` for an unknown `where`, and for more rows than have no label."""
     rng = np.random.default_rng([seed, 10])
-    shares = shares_of_splits(where, codes < 0, split, n)
+    splits = lookup(where, WHERE, "where")
+    left = int(((codes < 0) & np.isin(split, splits)).sum())
+    if not 1 <= n <= left:
+        raise ValueError(f"n={n}: where={where!r} has {left:,} rows without a label; give fewer.")
     if probability is None:
         special = dict(mistake=doubted(x, y, split, rng))
     else:
         special = dict(rare=rare_probability(probability, y, split), unsure=1 - probability.max(1))
     chosen, n_classes = [], int(y.max()) + 1
-    for s, share in shares.items():
+    for s in splits:
         blank, known = ((split == s) & part for part in (codes < 0, codes >= 0))
         have, room = (np.bincount(y[part], minlength=n_classes) for part in (known, blank))
-        for c, wanted in enumerate(even_shares(have, room, share)):
+        shares = even_shares(have, room, min(n - len(chosen), int(blank.sum())))
+        for c, wanted in enumerate(shares):
             chosen += draw(np.flatnonzero(blank & (y == c)), int(wanted), special, rng)
     return [chosen[i] for i in rng.permutation(len(chosen))]
 
@@ -198,16 +181,15 @@ def choose_sheet(
         )
     if not splits:
         data = replace(data, split=np.zeros(len(data), np.int8))
-    known = ~blank_cells(column)
-    values = np.unique(np.array(column[known].tolist())) if known.any() else np.array([], str)
-    codes = value_codes(column, values) if len(values) else np.full(len(column), -1)
+    labelled = not blank_cells(column).all()
+    values = known_values(column) if labelled else np.array([], str)
+    codes = value_codes(column, values) if labelled else np.full(len(column), -1)
     x = represent(data, None, weights=None).x
-    names = GuessNames(attribute, data.classes, tuple(values.tolist()))
-    guess, note = guess_so_far(x, data.y, codes, data.split, len(values), names)
-    probability = None if guess is None else guess.probability
+    names = dict(attribute=attribute, classes=data.classes, values=values.tolist())
+    p, said = probability_so_far(x, data.y, codes, data.split, **names)
     where = where or ("val" if splits else "train")
-    chosen = choose_rows(x, data.y, codes, data.split, n, seed, where, probability)
-    return Sheet(data, attribute, codes, values, chosen, note, splits)
+    chosen = choose_rows(x, data.y, codes, data.split, n, seed, where, p)
+    return Sheet(data, attribute, codes, values, chosen, said if p is None else "", splits)
 
 
 def write_sheet(path, sheet: Sheet, shown: dict):
@@ -216,21 +198,16 @@ def write_sheet(path, sheet: Sheet, shown: dict):
     if path.exists():
         raise ValueError(f"{str(path)!r} is there already, and nothing is overwritten; name another file.")
     writable_folder(path.parent)
+    rows, reasons = zip(*sheet.chosen)
     names = [name for name in shown if name not in ("row", "split", "why", sheet.attribute)][:SHOWN_NUMBERS]
-    lines = []
-    for row, why in sheet.chosen:
-        cells = {name: shown[name][row] for name in names}
-        cells = {name: "" if v is None or v != v else disarm(v) for name, v in cells.items()}
-        split = SPLITS[sheet.data.split[row]] if sheet.splits else ""
-        lines.append(dict(row=row, split=split, **cells) | {sheet.attribute: "", "why": REASONS[why]})
-
-    def write(part):
-        with open(part, "w", encoding="utf-8", newline="") as f:
-            writer = csv.DictWriter(f, list(lines[0]))
-            writer.writeheader()
-            writer.writerows(lines)
-
-    write_whole(path, write)
+    split = np.array(SPLITS)[sheet.data.split[[*rows]]] if sheet.splits else ""
+    table = pd.DataFrame(dict(row=rows)).assign(split=split)
+    for name in names:
+        cells = (shown[name][row] for row in rows)
+        table[name] = ["" if v is None or v != v else disarm(v) for v in cells]
+    table[sheet.attribute] = ""
+    table["why"] = [REASONS[why] for why in reasons]
+    write_whole(path, lambda part: table.to_csv(part, index=False, lineterminator="\r\n"))
 
 # %% ../../nbs/07_grouping/10_labelling.ipynb #lab00005
 ENOUGH = 20  # labelled rows of each class and of each value, for the tests of a diagnosis
@@ -276,13 +253,13 @@ def describe_labels(data: Data, seed: int = 0) -> list[PartlyLabelled]:
         codes = value_codes(data.attributes[name], values)
         if (codes >= 0).all():
             continue
-        names = GuessNames(name, data.classes, tuple(values.tolist()))
-        guess, note = guess_so_far(x, data.y, codes, data.split, len(values), names, seed)
+        names = dict(attribute=name, classes=data.classes, values=values.tolist())
+        p, said = probability_so_far(x, data.y, codes, data.split, **names, seed=seed)
+        figures, note = (dict(accuracy=None, chance=None), said) if p is None else (said, "")
         known = (codes >= 0) & (data.split == 1)
         cells = np.bincount(
             data.y[known] * len(values) + codes[known], minlength=data.n_classes * len(values)
         )
-        figures = guess.record["figures"] if guess else dict(accuracy=None, chance=None)
         counts = int((codes[used] >= 0).sum()), int(used.sum()), int(cells.min())
         told.append(PartlyLabelled(name, *counts, figures["accuracy"], figures["chance"], note))
     return told
@@ -294,9 +271,8 @@ def labelled_data(data: Data) -> Data | None:
     known = data.labelled & np.isin(data.split, (0, 1))
     attributes = dict(zip(coding.variables[1:], coding.values[1:]))
     codes = {name: value_codes(data.attributes[name], values) for name, values in attributes.items()}
-    for column in (data.y, *codes.values()):
-        if np.bincount(column[known], minlength=2).min() < ENOUGH:
-            return None
+    if any(np.bincount(of[known], minlength=2).min() < ENOUGH for of in (data.y, *codes.values())):
+        return None
     ids = ids_of_known(coding, data.y, [data.attributes[name] for name in attributes])
     groups = Groups(ids, coding.variables, coding.values)
     filled = {name: values[np.maximum(codes[name], 0)] for name, values in attributes.items()}
@@ -311,17 +287,12 @@ FINE = 0.05  # one that is wished for
 
 def validation_note(data: Data) -> str:
     "Which groups have too few validation examples to judge by, and how many are needed; '' where none has."
-    groups = data.evaluation("val")
+    groups, few = data.evaluation("val"), []
     names = list(groups.names) if isinstance(groups, Overlap) else group_names(groups)
-    few = []
-    of_val = slice(None)
-    n_ours = data.train_groups.n_groups
-    if data.guess is not None and data.eval_groups.n_groups > n_ours:  # judged by groups of two kinds
-        first = [name.removeprefix("predicted ") for name in data.eval_groups.names[:n_ours]]
-        predicted = data.guess.judged.get("val") in ("predicted", "inferred")
-        if first == group_names(data.train_groups):
-            of_val = slice(n_ours) if predicted else slice(n_ours, None)
-    for name, n, anywhere in list(zip(names, groups.counts.tolist(), data.eval_groups.counts))[of_val]:
+    kinds = [data.guess is not None and name.startswith("predicted ") for name in names]
+    kind = any(kinds) and data.guess.judged.get("val") == "predicted"  # where there are groups of two kinds
+    counts = zip(names, kinds, groups.counts.tolist(), data.eval_groups.counts)
+    for name, n, anywhere in [(name, n, anywhere) for name, k, n, anywhere in counts if k == kind]:
         points = 100 * min(1, float(detectable_difference(max(n, 1))))
         if anywhere and points > 100 * COARSE:
             shows = f"{n}, which show a difference of {points:.0f} points or more" if n else "none"

@@ -4,17 +4,14 @@
 
 # %% auto #0
 __all__ = ['BUCKETS', 'PICTURE_SIDE', 'BATCH', 'MAX_NUMBERS', 'Representation', 'View', 'pooled', 'small_pixels', 'word_counts',
-           'map_names', 'map_figures', 'layer_names', 'token_means', 'head_and_layers', 'view_of', 'without_attributes',
-           'network_view', 'at_rest', 'batches_of', 'all_rows', 'standardise', 'represent', 'body_digest',
-           'seen_folder']
+           'earlier_maps', 'earlier_stack', 'run_with', 'layer_figures', 'head_and_layers', 'view_of',
+           'without_attributes', 'network_view', 'batches_of', 'all_rows', 'standardise', 'represent']
 
 # %% ../../nbs/07_grouping/01_representation.ipynb #gr010004
-import hashlib
-import inspect
+import copy
 import time
 import warnings
 from collections.abc import Callable
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,11 +22,9 @@ from sklearn.random_projection import SparseRandomProjection
 from torch import nn
 from tqdm import tqdm
 
-from ..core.arguments import did_you_mean, whole_number
-from ..core.files import writable_folder, write_whole
-from ..inputs.batches import Source, settings_digest
+from ..inputs.batches import Source
 from ..inputs.inputs import make_source
-from ..networks.heads import embeddings, head_name
+from ..networks.heads import embeddings
 from pde_nb.networks.models import (
     SMALL,
     check_output,
@@ -40,8 +35,6 @@ from pde_nb.networks.models import (
 )
 from ..networks.weights import SUFFIXES
 from ..sources.data import Data
-from ..sources.examples import fingerprint
-from ..sources.stored import cache_folder
 
 # %% ../../nbs/07_grouping/01_representation.ipynb #gr010006
 @dataclass(frozen=True, eq=False)
@@ -50,9 +43,7 @@ class Representation:
 
     x: Float[np.ndarray, "n d"]  # float32; a column constant in training is 0, and so is a row of no split
     what: str  # what the numbers are, in a sentence
-    digest: str  # of x
     seconds: float  # that it took
-    passes: int  # of all rows through a network: 0 or 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +54,6 @@ class View:
     see: Callable  # batch → blocks of columns (b, d) that weigh the same
     what: str
     standardise: bool = True  # False: the columns have their scale
-    net: nn.Module | None = None  # that every row goes through
 
 # %% ../../nbs/07_grouping/01_representation.ipynb #rep00002
 BUCKETS = 1024  # 2¹⁰
@@ -98,10 +88,9 @@ def word_counts(batch: dict) -> list[Float[np.ndarray, "b 1024"]]:
     return [np.log1p(counts).astype(np.float32)]
 
 # %% ../../nbs/07_grouping/01_representation.ipynb #rep00005
-def map_names(net: nn.Module, batch) -> list[str]:
-    """The modules that give the last feature maps (n, C, H, W) of each size, from large maps to small.
-
-    Of all modules that give maps of a size, those count that lie inside the fewest others."""
+def earlier_maps(net: nn.Module, batch: torch.Tensor) -> list[str]:
+    """The modules that give the last feature maps (n, C, H, W) of each size but the smallest, from large to
+    small. Of all modules that give maps of a size, those count that lie inside the fewest others."""
     last = {}  # size → how deep it lies, name
 
     def listen(name):
@@ -114,42 +103,43 @@ def map_names(net: nn.Module, batch) -> list[str]:
 
         return hook
 
-    hooks = [module.register_forward_hook(listen(name)) for name, module in net.named_modules() if name]
-    try:
-        with torch.no_grad():
-            net(batch)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return [last[size][1] for size in sorted(last, key=lambda size: -size[0] * size[1])]
+    run_with({module: listen(name) for name, module in net.named_modules() if name}, net, batch)
+    return [last[size][1] for size in sorted(last, key=lambda size: -size[0] * size[1])][:-1]
 
 
-def map_figures(maps: torch.Tensor, batch=None) -> torch.Tensor:
-    "Mean and spread of each feature map over its places: (n, C, H, W) → (n, 2C)."
-    spread, mean = torch.std_mean(maps.flatten(2), 2)
-    return torch.cat([mean, spread], 1)
-
-
-def layer_names(net: nn.Module) -> list[str]:
+def earlier_stack(net: nn.Module) -> list[str]:
     "The first and the middle layer of the longest stack of layers in a network; `[]` without a stack of two."
     stacks = {name: len(part) for name, part in net.named_modules() if isinstance(part, nn.ModuleList)}
     longest = max(stacks, key=stacks.get, default=None)
-    if longest is None or stacks[longest] < 2:
-        return []
-    return [f"{longest}.0", f"{longest}.{stacks[longest] // 2}"]
+    return [f"{longest}.0", f"{longest}.{stacks[longest] // 2}"] if stacks.get(longest, 0) > 1 else []
 
 
-def token_means(layer, batch: dict) -> torch.Tensor:
-    "Means over the tokens that do not pad: (n, L, C) → (n, C); `ValueError` for what is no such tensor."
-    tokens = layer[0] if isinstance(layer, tuple) else layer
+def run_with(hooks: dict[nn.Module, Callable], run: Callable, batch):
+    "What `run` gives for a batch while some modules have forward hooks."
+    handles = [module.register_forward_hook(hook) for module, hook in hooks.items()]
+    try:
+        with torch.inference_mode():
+            return run(batch)
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def layer_figures(out, batch) -> torch.Tensor:
+    """Of tokens (n, L, C) the mean over those that do not pad, (n, C); of maps (n, C, H, W) mean and spread
+    of each over its places, (n, 2C). `ValueError` for what is neither."""
+    out = out[0] if isinstance(out, tuple) else out
+    if not isinstance(batch, dict):
+        spread, mean = torch.std_mean(out.flatten(2), 2)
+        return torch.cat([mean, spread], 1)
     real = batch["attention_mask"]
-    if not isinstance(tokens, torch.Tensor) or tokens.shape[:2] != real.shape or tokens.ndim != 3:
+    if not isinstance(out, torch.Tensor) or out.shape[:2] != real.shape or out.ndim != 3:
         raise ValueError("the layer gives no vector for each token.")
-    real = real[:, :, None].to(tokens.dtype)
-    return (tokens * real).sum(1) / real.sum(1)
+    real = real[:, :, None].to(out.dtype)
+    return (out * real).sum(1) / real.sum(1)
 
 
-def head_and_layers(net: nn.Module, names: list[str], figures: Callable) -> Callable:
+def head_and_layers(net: nn.Module, names: list[str]) -> Callable:
     """A function `batch -> [(b, d), …]`: what enters the head, and figures of what the named modules give.
 
     It runs the network in the mode in which it is, and raises as `embeddings` does."""
@@ -157,17 +147,12 @@ def head_and_layers(net: nn.Module, names: list[str], figures: Callable) -> Call
 
     def see(batch):
         given = {}
-
-        def keep(name):
-            return lambda module, args, out: given.update({name: out})
-
-        hooks = [net.get_submodule(name).register_forward_hook(keep(name)) for name in names]
-        try:
-            with torch.inference_mode():
-                parts = [enters(batch), *(figures(given[name], batch) for name in names)]
-        finally:
-            for hook in hooks:
-                hook.remove()
+        hooks = {
+            net.get_submodule(name): lambda module, args, out, name=name: given.update({name: out})
+            for name in names
+        }
+        parts = [run_with(hooks, enters, batch)]
+        parts += [layer_figures(given[name], batch) for name in names]
         return [part.float().cpu().numpy() for part in parts]
 
     return see
@@ -175,20 +160,19 @@ def head_and_layers(net: nn.Module, names: list[str], figures: Callable) -> Call
 # %% ../../nbs/07_grouping/01_representation.ipynb #gr010014
 def view_of(data: Data, model, weights, options: dict, seed: int, device, progress: bool) -> View:
     "How the rows of a data set become numbers."
-    kind, module = data.inputs.kind, isinstance(model, nn.Module)
+    kind, own = data.inputs.kind, isinstance(model, nn.Module)
+    learned = weights not in (None, "none")
     if kind in ("features", "table"):
         inputs, left_out = without_attributes(data)
         source = make_source(replace(data, inputs=inputs), device=device, **options)
         what = "the features, standardised" if kind == "features" else "the columns as the network gets them"
         what += f", without {' and '.join(map(repr, left_out))}: that is the attribute" if left_out else ""
         return View(source, lambda batch: [batch.cpu().numpy()], what, standardise=False)
-    if not module and weights not in (None, "none"):
+    if learned and not own:
         fetch_weights(model, kind, weights)  # before pictures are decoded
     source = make_source(data, device=device, progress=progress, **options)
-    learned = weights not in (None, "none") and (model not in SMALL or Path(str(weights)).suffix in SUFFIXES)
-    if module or learned:
-        view = network_view(data, model, weights, source, seed)
-        if view is not None:
+    if own or (learned and (model not in SMALL or Path(str(weights)).suffix in SUFFIXES)):
+        if view := network_view(data, model, weights, source, seed):
             return view
     if source.kind == "texts":
         what = f"the tokens of each text, counted in {BUCKETS:,} buckets (as log(1 + count))"
@@ -202,58 +186,35 @@ def without_attributes(data: Data):
     inputs = data.inputs
     names = inputs.names if inputs.kind == "table" else []
     left_out = [name for name in names if name in data.attributes]
-    if not left_out:
-        return inputs, []
-    if len(left_out) == len(names):
+    if left_out and len(left_out) == len(names):
         raise ValueError(f"the table has no column beside the attribute {', '.join(left_out)}; add features.")
-    return inputs.only([name for name in names if name not in left_out]), left_out
+    return inputs.only([name for name in names if name not in left_out]) if left_out else inputs, left_out
 
 
 def network_view(data: Data, model, weights, source: Source, seed: int) -> View | None:
     "What enters the head of a network, and its earlier layers; None where no head can be listened to."
+    own, texts = isinstance(model, nn.Module), source.kind == "texts"
     shapes = dict(n_classes=data.n_classes, kind=source.kind, shape=source.shape)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of a new head: the run will say it
-        net = make_model(model, **shapes, weights=weights, seed=seed).to(source.device)
-    two = source.batch(np.flatnonzero(data.split >= 0)[:2])
+        net = make_model(copy.deepcopy(model) if own else model, **shapes, weights=weights, seed=seed)
+    net = net.to(source.device).eval()
+    rows = np.flatnonzero(data.split >= 0)[:2]
+    two = source.batch(rows)
     check_output(net, two, data.n_classes)
-    if isinstance(model, nn.Module):
-        title = f"{type(model).__name__} as it was given"
-    else:
-        whose = {"pretrained": "its pretrained weights"}.get(
-            weights, f"the weights {Path(str(weights)).name}"
-        )
-        title = f"{Path(model).name} with {whose}"
-    with at_rest(net, seed):
-        if source.kind == "texts":
-            names, figures, earlier = layer_names(net), token_means, "means over the tokens of earlier layers"
-        else:  # the smallest maps are what enters the head
-            names, figures, earlier = map_names(net, two)[:-1], map_figures, "figures of its earlier maps"
-        for layers in (names, []):  # without earlier layers where they are of another kind, or not run
-            see = head_and_layers(net, layers, figures)
-            try:
-                seen = see(two)
-            except (ValueError, IndexError, KeyError):
-                continue
-            if len(seen[0]) == len(data.split[data.split >= 0][:2]):
-                more = f", and {earlier}" if layers else ""
-                return View(source, see, f"what enters the head of {title}{more}, before training", net=net)
-    return None
-
-
-@contextmanager
-def at_rest(net: nn.Module | None, seed: int):
-    "Inside, the network is in evaluation mode and random numbers are of the seed; then all is as before."
-    modes = [] if net is None else [(part, part.training) for part in net.modules()]
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
+    whose = "its pretrained weights" if weights == "pretrained" else f"the weights {Path(str(weights)).name}"
+    title = f"{type(model).__name__} as it was given" if own else f"{Path(model).name} with {whose}"
+    earlier = "means over the tokens of earlier layers" if texts else "figures of its earlier maps"
+    for names in (earlier_stack(net) if texts else earlier_maps(net, two), []):
+        see = head_and_layers(net, names)
         try:
-            if net is not None:
-                net.eval()
-            yield
-        finally:
-            for part, training in modes:
-                part.training = training
+            seen = see(two)
+        except (ValueError, IndexError, KeyError):  # layers of another kind, or that did not run
+            continue
+        if len(seen[0]) == len(rows):
+            more = f", and {earlier}" if names else ""
+            return View(source, see, f"what enters the head of {title}{more}, before training")
+    return None
 
 # %% ../../nbs/07_grouping/01_representation.ipynb #gr010023
 BATCH = 64  # rows
@@ -271,16 +232,15 @@ def all_rows(view: View, data: Data, most: int, seed: int, progress: bool) -> Fl
     are projected at random. Raises `ValueError` with the rows that have numbers that are not finite."""
     rows = np.flatnonzero(data.split >= 0)
     x = narrow = None
-    with at_rest(view.net, seed), tqdm(total=len(rows), unit=" rows", disable=not progress) as bar:
+    with tqdm(total=len(rows), unit=" rows", disable=not progress) as bar:
         for batch in batches_of(view.source, rows):
             blocks = view.see(view.source.batch(batch))
             wide = np.concatenate(blocks, 1)
             bad = np.sort(batch[~np.isfinite(wide).all(1)])
             if len(bad):
-                first = ", ".join(map(str, bad[:5]))
                 raise ValueError(
-                    f"{view.what}: not finite in row {first}. Look at those inputs, or at the weights of the "
-                    "network: it overflows there."
+                    f"{view.what}: not finite in row {', '.join(map(str, bad[:5]))}. Look at those inputs, "
+                    "or at the weights of the network: it overflows there."
                 )
             if wide.shape[1] > most:
                 narrow = narrow or SparseRandomProjection(most, random_state=seed).fit(wide)
@@ -291,10 +251,8 @@ def all_rows(view: View, data: Data, most: int, seed: int, progress: bool) -> Fl
             bar.update(len(batch))
     standardise(x, data.split, view.standardise or narrow is not None)
     if narrow is None:  # every block weighs as much as the first
-        end = 0
-        for block in blocks:
-            end += block.shape[1]
-            x[:, end - block.shape[1] : end] *= np.float32(np.sqrt(blocks[0].shape[1] / block.shape[1]))
+        widths = [block.shape[1] for block in blocks]
+        x *= np.repeat(np.sqrt(widths[0] / np.array(widths)), widths).astype(np.float32)
     return x
 
 
@@ -322,58 +280,19 @@ def represent(
     device="cpu",
     seed: int = 0,  # of what is random about the network, and of a projection
     max_numbers: int = MAX_NUMBERS,  # n · d; columns of a larger representation are projected
-    keep_in=None,  # folder in which what networks see is kept, see `seen_folder`
     progress: bool = False,  # show progress bars
 ) -> Representation:
     """Numbers for all rows of the three splits, without labels and attributes.
 
     Raises `ValueError` for a network that fails on two rows, and for numbers that are not finite."""
-    began = time.monotonic()
-    kind = data.inputs.kind
+    began, kind = time.monotonic(), data.inputs.kind
     if model is None:
         model = default_model(kind, data.inputs.x.shape[1:] if hasattr(data.inputs, "x") else None)
-    seed, most = whole_number("seed", seed, 0), max(16, max_numbers // len(data))
-    known = [*inspect.signature(make_source).parameters]
-    for name in inputs or {}:
-        if name not in known:
-            raise ValueError(
-                f"inputs has {name!r}{did_you_mean(name, known)}; it may have {', '.join(known)}."
-            )
     options = ({} if isinstance(model, nn.Module) else input_settings(str(model), kind)) | (inputs or {})
     never = ("augment", "normalise") if kind in ("features", "table") else ("augment",)
     options = {name: value for name, value in options.items() if name not in never}
-    view = view_of(data, model, weights, options, seed, device, progress)
-    keep = None
-    if keep_in is not None and view.net is not None:
-        parts = fingerprint(data.split.tobytes()), body_digest(view.net), most, seed
-        keep = writable_folder(keep_in) / f"seen-{settings_digest(view.source.digest, view.what, *parts)}.npy"
-    if keep is not None and keep.exists():
-        x = np.load(keep)
-    else:
-        x = all_rows(view, data, most, seed, progress)
-        if keep is not None:
-            write_whole(keep, lambda place: np.save(open(place, "wb"), x))
-    what = f"{view.what} ({x.shape[1]:,} numbers)"
-    digest = fingerprint(memoryview(x).cast("B"))
-    return Representation(x, what, digest, time.monotonic() - began, int(view.net is not None))
-
-
-def body_digest(net: nn.Module) -> str:
-    "A digest of all weights and buffers that come before the head."
-    digest = hashlib.sha256()
-    for name, tensor in net.state_dict().items():
-        if not name.startswith(head_name(net) + "."):
-            digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
-            digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
-    return digest.hexdigest()
-
-
-def seen_folder(model, inputs: dict | None) -> Path | None:
-    "Where what a network by its name sees is kept; None: nowhere, since nothing can be, or is wanted to be."
-    cache = (inputs or {}).get("cache")
-    if not isinstance(model, str) or cache == "memory":
-        return None
-    try:
-        return writable_folder(cache or cache_folder())
-    except ValueError:
-        return None
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        view = view_of(data, model, weights, options, seed, device, progress)
+        x = all_rows(view, data, max(16, max_numbers // len(data)), seed, progress)
+    return Representation(x, f"{view.what} ({x.shape[1]:,} numbers)", time.monotonic() - began)

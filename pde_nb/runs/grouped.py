@@ -14,8 +14,8 @@ from torch import nn
 
 from ..algorithm.groups import Groups
 from ..core.arguments import did_you_mean, lookup
-from ..grouping.predicted import MOST_WRONG, predict_groups, with_guess
-from ..grouping.representation import represent, seen_folder
+from ..grouping.guess import MOST_WRONG, predict_groups, with_guess
+from ..grouping.representation import represent
 from .spec import choose
 from ..sources.blanks import known_values, partial_groups, without_unlabelled
 from ..sources.data import Data, check_data
@@ -76,7 +76,7 @@ def with_groups(
     if out is not None and (kept := read_groups(out, data, reasons)) is not None:
         return kept
     how = dict(weights=weights, inputs=chosen.inputs, device=device or "cpu", progress=bar)
-    seen = represent(data, model, **how, keep_in=seen_folder(model, chosen.inputs))
+    seen = represent(data, model, **how)
     whole = predict_groups(part, seen, most_wrong=most_wrong, chosen=groups == "chosen")
     guess = replace(whole.guess, record=whole.guess.record | dict(asked=reasons))
     return replace(whole, guess=guess)
