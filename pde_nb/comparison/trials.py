@@ -14,7 +14,7 @@ import numpy as np
 
 from ..algorithm.metrics import GroupCounts
 from ..records.run_format import COURSE
-from ..runs.first_stage import config_digest
+from ..runs.fit import config_digest
 from pde_nb.runs.record import (
     FirstStageRecord,
     RunRecord,

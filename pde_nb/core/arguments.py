@@ -32,6 +32,7 @@ GONE: dict[str, str] = {
     "draws": "several balanced sets are no longer averaged",
     "soup": "several balanced sets are no longer averaged",
     "graph": "the steps are taken one by one",
+    "select": "the worst group of validation chooses the epoch",
     "compile": "give a network of your own on which you have called compile()",
     "stop_now": "give --minutes 0.01 to the command of the run",
     "storage": "--jobs makes runs side by side",

@@ -8,8 +8,6 @@ __all__ = ['NETWORK', 'TEMPERATURE', 'MOST_OTHER', 'predictor_of', 'logits_of', 
            'complete', 'OtherCounts', 'compare_counts']
 
 # %% ../../nbs/08_runs/11_finished.ipynb #fi00003
-import shutil
-import tempfile
 import warnings
 from dataclasses import asdict
 from pathlib import Path
@@ -20,7 +18,6 @@ from torch import nn
 
 from ..algorithm.groups import Overlap, group_names
 from ..algorithm.metrics import GroupCounts
-from ..core.files import write_whole
 from ..inputs.preparation import FILES, Preparation, read_preparation, write_preparation
 from ..methods.base import Method
 from ..networks.models import make_model
@@ -40,13 +37,14 @@ from .spec import build, decide
 from ..sources.data import Data
 from ..sources.splits import SPLITS
 from pde_nb.training.folder import (
-    add_file,
+    check_files,
     hold,
     load_finished,
     read_config,
     read_record_of,
     run_file,
     write_csv,
+    write_record_of,
 )
 from ..training.trainer import Trainer
 
@@ -226,12 +224,12 @@ def complete(
     inputs: dict | None = None,  # options of `make_source` that no config holds: a tokenizer object, a cache
 ):
     "Add what a run needs to predict. Raises `ValueError` as `evaluate_run` does, for other data too."
-    with hold(folder), tempfile.TemporaryDirectory() as made:
-        save_portable(made, reopened(folder, data, model, None, inputs), read_config(folder))
-        for path in Path(made).iterdir():
-            add_file(
-                folder, path.name, lambda place: write_whole(place, lambda to: shutil.copyfile(path, to))
-            )
+    with hold(folder):
+        check_files(folder, COPY_AGAIN)
+        record = read_record_of(folder)
+        save_portable(folder, reopened(folder, data, model, None, inputs), read_config(folder))
+        del record["files"]
+        write_record_of(folder, record)
 
 # %% ../../nbs/08_runs/11_finished.ipynb #fi00014
 MOST_OTHER = 0.01  # share of the examples that may be judged otherwise than when the run ended

@@ -38,9 +38,6 @@ class Settings(Checked):
     lr_decay: Literal["none", "linear", "linear_first"] = "none"
     # of epochs with equal worst groups the one with the better 'group_mean' is selected, or the 'first'
     ties: Literal["group_mean", "first"] = "group_mean"
-    # what chooses the epoch: the 'worst_group', the 'soft_worst_group', or 'auto', the soft one where
-    # a validation group has fewer than 60 rows
-    select: Literal["worst_group", "soft_worst_group", "auto"] = "worst_group"
     # 'pruned': count no more than tells which epoch is the best; 'full': every group after every epoch
     evaluate: Literal["pruned", "full"] = "pruned"
     eval_batch: Count = 64  # predictions at a time; small batches stop an evaluation sooner

@@ -21,9 +21,9 @@ from ..methods.base import Batch, Method, epoch_rng
 from ..sources.data import Data
 from . import selection
 from .checkpoints import identity, own_randomness, random_state
-from .outputs import predict, probabilities
 from .progress import device_error, has_bf16, progress_bar
 from .ranks import ALONE, Ranks
+from .selection import predict
 from .settings import Settings, check_run, make_optimiser
 
 # %% ../../nbs/08_training/05_trainer.ipynb #trn00006
@@ -37,7 +37,7 @@ class NoModel(ValueError):
 
 PROGRESS = (  # where a run is, and the best so far: what a checkpoint holds beside weights and optimiser
     *("epoch", "step", "seen", "n_steps", "seconds", "stopped", "curve"),
-    *("best", "best_value", "best_weights", "best_optimiser", "right"),
+    *("best", "best_weights", "best_optimiser", "right"),
 )
 
 
@@ -62,9 +62,7 @@ class Trainer:
         self.val_groups = data.evaluation("val")
         self.method = method.begin(data.groups("train"), seed, len(self.val_rows))
         self.n_epochs = self.method.length()  # None: open
-        select = self.settings.select if self.method.keeps == "best" else "worst_group"
-        self.rule = selection.chosen_rule(select, self.val_groups)
-        self.notes = selection.rule_notes(select, self.rule, self.val_groups)  # and what turns out later
+        self.notes = []  # for the report
         if ranks.n > 1:
             self.notes.append(f"trained by {ranks.n} processes together, which share every batch")
         check_run(self)
@@ -73,7 +71,7 @@ class Trainer:
         self.seconds = 0.0  # of training
         self.stopped = None  # why training ended before the method was finished
         self.curve = []  # an entry for each epoch, see `curve_entry`
-        self.best = self.best_value = None  # score of the best epoch, and its value by another rule
+        self.best = None  # score of the best epoch
         self.best_weights = self.best_optimiser = None  # the optimiser's only for a method that may go back
         self.right = None  # which validation examples were right when last evaluated
         self.random_state = None  # of the generators, once there is one
@@ -197,7 +195,7 @@ class Trainer:
         self.ranks.check_buffers(self.networks)
         found = self.validate()
         self.right = found.right
-        better = self.method.keeps == "last" or self.improves(found)
+        better = self.method.keeps == "last" or found.beats(self.best, self.settings.ties)
         if better:
             self.save_best(found)
         self.curve.append(selection.curve_entry(self, found, better))
@@ -215,10 +213,6 @@ class Trainer:
     def validate(self) -> selection.Evaluation:
         "Evaluate the model on validation, as far as it takes to know whether it is the best."
         settings, labels, spread = self.settings, self.data.y[self.val_rows], self.ranks.spread
-        if self.rule == "soft_worst_group":
-            how = dict(batch=settings.eval_batch, autocast=self.autocast)
-            p = spread(lambda rows: probabilities(self.model, self.source, rows, **how), self.val_rows)
-            return selection.evaluate_softly(p, labels, self.val_groups)
         whole = settings.evaluate == "full" or self.method.exact or self.method.keeps == "last"
         best = None if whole else self.best
 
@@ -228,15 +222,9 @@ class Trainer:
         chunk = settings.eval_batch
         return selection.evaluate(predicted, labels, self.val_groups, best, self.right, chunk, settings.ties)
 
-    def improves(self, found: selection.Evaluation) -> bool:
-        "Whether an epoch is the best so far, by the rule of this run."
-        if found.value is None:
-            return found.beats(self.best, self.settings.ties)
-        return self.best_value is None or found.value > self.best_value
-
     def save_best(self, found: selection.Evaluation):
         "Keep the weights as the best so far; with the optimiser's state, if the method may ask for it."
-        self.best, self.best_value = found.score, found.value
+        self.best = found.score
         self.best_weights = {name: t.detach().clone() for name, t in self.model.state_dict().items()}
         if self.method.goes_back:
             self.best_optimiser = deepcopy(self.optimiser.state_dict())
