@@ -33,8 +33,7 @@ from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, Dataset
 
 from pde_nb.algorithm.metrics import count_correct
-from pde_nb.core.environment import import_torchvision
-from pde_nb.core.files import surroundings
+from pde_nb.core.environment import import_torchvision, surroundings
 from pde_nb.inputs.batches import IMAGENET
 from pde_nb.inputs.inputs import make_source
 from pde_nb.inputs.preparation import Preparation

@@ -24,11 +24,10 @@ from torch.utils.data import Dataset
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from pde_nb.core.environment import import_torchvision
-from pde_nb.core.files import surroundings, writable_folder
+from pde_nb.core.environment import import_torchvision, surroundings
 from pde_nb.methods.pde import PDE, default_schedule
 from pde_nb.published.published import open_data
-from pde_nb.records.seals import write_sealed
+from pde_nb.records.seals import writable_folder, write_sealed
 from pde_nb.runs.spec import build, decide
 from pde_nb.training.checkpoints import own_randomness
 

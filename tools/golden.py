@@ -54,18 +54,10 @@ def run(code, *args, folder):
         "HF_HUB_OFFLINE": "1",
         "PYTHONWARNINGS": "ignore",
     }
-    done = subprocess.run(
-        [sys.executable, "-c", code, *args],
-        cwd=folder,
-        env=env,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-    )
+    how = dict(cwd=folder, env=env, capture_output=True, text=True, encoding="utf-8")
+    done = subprocess.run([sys.executable, "-c", code, *args], **how, text=True, encoding="utf-8")
     if done.returncode:
-        raise SystemExit(
-            f"{' '.join(args)} ended with status {done.returncode}:\n{done.stdout}\n{done.stderr}"
-        )
+        raise SystemExit(f"{' '.join(args)} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}")
     return done.stdout
 
 
@@ -148,12 +140,8 @@ with open('texts.csv', 'w', newline='') as file:
 PLANS = """
 import hashlib, json, warnings
 import numpy as np
-try:
-    from pde_nb.algorithm.expansion import Schedule, expansion_plan
-    from pde_nb.algorithm.groups import make_groups
-except ImportError:
-    from pde_nb.algorithm.expansion import Schedule, expansion_plan
-    from pde_nb.algorithm.groups import make_groups
+from pde_nb.algorithm.expansion import Schedule, expansion_plan
+from pde_nb.algorithm.groups import make_groups
 warnings.simplefilter('ignore')
 rng = np.random.default_rng(11)
 y = rng.integers(2, size=3000)

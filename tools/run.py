@@ -105,6 +105,13 @@ def set_up(venv, extra):
     stamp.write_text(json.dumps(wanted, indent=1) + "\n", encoding="utf-8")
 
 
+def replace_process(command):
+    """Go on as a command; on Windows, which cannot, wait for it and return its exit status."""
+    if os.name == "nt":
+        return subprocess.call(command)
+    return os.execv(command[0], command)
+
+
 def main(args):
     if not args or args[0] not in COMMANDS:
         known = not args or args[0] in ("-h", "--help")
@@ -119,9 +126,7 @@ def main(args):
     set_up(venv, "dev" if args[0] == "test" else "train")
     tests = [program(venv, "python"), str(ROOT / "tools" / "check.py"), *args[1:]]
     command = tests if args[0] == "test" else [program(venv, "pde"), *args]
-    if os.name == "nt":  # where a process cannot be replaced
-        return subprocess.call(command)
-    os.execv(command[0], command)
+    return replace_process(command)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from urllib.error import URLError
 
 from ..core.arguments import visible
 from ..core.environment import NoNetwork, check_one_process, surroundings
-from ..core.files import json_text, writable_folder, write_whole
+from ..records.seals import json_text, writable_folder, write_whole
 
 # %% ../../nbs/12_cli/01_ending.ipynb #675b2642
 def on_terminal(stream) -> bool:

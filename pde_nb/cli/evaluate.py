@@ -93,8 +93,8 @@ def evaluate_again(run, split, data, root, device, json):
 # %% ../../nbs/12_cli/04_evaluate.ipynb #ev0006
 def judge_other(run, other, label, attribute, root, device, json):
     "Judge the model of a run on other labelled data, and keep the result beside the run."
-    from pde_nb.core.files import writable_folder
     from pde_nb.deployment.other_data import judge, keep_judgement
+    from pde_nb.records.seals import writable_folder
     from pde_nb.runs.finished import load
     from pde_nb.runs.record import RunRecord
 

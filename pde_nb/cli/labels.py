@@ -25,7 +25,6 @@ from ..comparison.comparison import Contender, contend, run_folder
 from ..comparison.paired import paired, points_text
 from ..comparison.trials import Result, over_seeds, result_from_dict, settings_name
 from ..core.arguments import lookup, number, whole_number
-from ..core.files import surroundings
 from ..core.paper import PAPER, average_key, printed
 from ..core.style import CLASS_MARKS, CLASSES, LINES, SMALL, new_figure
 from ..core.tables import DASH, Table, escape_plot, interval_text, percent, spread_text
@@ -33,6 +32,7 @@ from ..methods.base import CannotRun, Method
 from ..methods.registry import find_method
 from ..networks.models import default_model
 from ..published.published import PUBLISHED
+from ..records.seals import surroundings
 from ..report.run_page import active_counts
 from ..runs.presets import DEFAULTS, PRESETS
 from ..runs.record import RunRecord

@@ -53,7 +53,7 @@ def report(runs: Words, /, *, html: bool = False, out: str | None = None, data: 
 
 def page_file(records, html: bool, out: str | None) -> Path | None:
     "Where the page goes; None for the terminal. Raises `ValueError` where nothing can be written."
-    from pde_nb.core.files import writable_folder
+    from pde_nb.records.seals import writable_folder
 
     if not out and not html:
         return None

@@ -125,8 +125,8 @@ def run_on_data(label: str, opened, like: str | None, network, settings, how: di
     "Make the runs of a label on data, its record and its figure. Raises `ValueError` for data of no use."
     from pde_nb.cli.labels import LABELS, Setup, check_label, fig_courses, fig_demo, label_needs, run_label
     from pde_nb.cli.opening import open_asked
-    from pde_nb.core.files import writable_folder
     from pde_nb.published.published import PUBLISHED
+    from pde_nb.records.seals import writable_folder
 
     if not opened:
         needs = label_needs(label)
@@ -173,8 +173,7 @@ def run_plain(label: str, preset, opened: DataOptions | None, out: str | None, j
 def write_label(label: str, out, make, draw, json: str | None):
     "Make, write and show the record of a label, and its figure if it has one."
     from pde_nb.cli.labels import label_text
-    from pde_nb.core.files import sweep, writable_folder, write_whole
-    from pde_nb.records.seals import with_seal, write_sealed
+    from pde_nb.records.seals import sweep, with_seal, writable_folder, write_sealed, write_whole
     from pde_nb.training.folder import hold
 
     name = label.replace(":", "-")
@@ -202,8 +201,7 @@ def run_synthetic_table(preset, changes, case: int, seeds: int, methods, jobs: i
     from tqdm.auto import tqdm
 
     from pde_nb.core.arguments import lookup
-    from pde_nb.core.files import writable_folder
-    from pde_nb.records.seals import write_record
+    from pde_nb.records.seals import writable_folder, write_record
     from pde_nb.theory.experiment import CASES, SYNTHETIC_METHODS
     from pde_nb.theory.experiment_table import run_synthetic, seed_row, table_text
 
@@ -237,9 +235,8 @@ def check_theory(labels, jobs: int, json: str | None):
     "Every claim of the theory, or some, checked as printed and as restated; status 1 where one fails."
     from tqdm.auto import tqdm
 
-    from pde_nb.core.files import surroundings
     from pde_nb.proofs.claims import FAILS, LABELS, check_claims, claims_summary, claims_table
-    from pde_nb.records.seals import with_seal
+    from pde_nb.records.seals import surroundings, with_seal
 
     with tqdm(desc="checks", unit="claim", total=len(labels or LABELS), file=sys.stderr, disable=None) as bar:
         records = check_claims(labels, jobs, lambda: bar.update())
@@ -253,8 +250,7 @@ def check_theory(labels, jobs: int, json: str | None):
 
 def map_phase(out: str | None, quick: bool, jobs: int, json: str | None):
     "The phase diagram with its full runs, its picture and a record."
-    from pde_nb.core.files import writable_folder, write_whole
-    from pde_nb.records.seals import write_record
+    from pde_nb.records.seals import writable_folder, write_record, write_whole
     from pde_nb.theory.phase import fig_phase, phase_table, run_phase
 
     folder = writable_folder(out or "runs/phase")

@@ -35,10 +35,10 @@ from pde_nb.comparison.trials import (
 )
 from ..core.arguments import did_you_mean, visible, whole_number
 from ..core.environment import check_one_process
-from ..core.files import surroundings, sweep, writable_folder
 from ..core.statistics import Summary
 from ..methods.base import CannotRun, Method
 from ..methods.registry import find_method, method_names
+from ..records.seals import surroundings, sweep, writable_folder
 from ..runs.fit import fit_spec
 from ..runs.grouped import keep_groups, with_groups
 from ..runs.logs import asked_logs

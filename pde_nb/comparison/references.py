@@ -21,9 +21,9 @@ from ..algorithm.groups import Overlap, balanced_subset, random_rank
 from ..algorithm.metrics import count_correct
 from .trials import Attempt, Result, Trial, settings_name, spec_differences, trial_figures
 from ..core.arguments import visible
-from ..core.files import surroundings, writable_folder
 from ..inputs.inputs import make_source
 from ..methods.base import CannotRun, balancing_weights
+from ..records.seals import surroundings, writable_folder
 from ..runs.spec import regrouped
 from ..sources.blanks import labelled_examples
 from ..sources.data import Data

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, fields
 import numpy as np
 
 from ..algorithm.metrics import GroupCounts
-from ..records.run_format import COURSE
+from ..records.seals import COURSE
 from ..runs.fit import config_digest
 from pde_nb.runs.record import (
     FirstStageRecord,
@@ -114,8 +114,7 @@ from pathlib import Path
 
 from ..methods.base import Method
 from ..methods.registry import find_method, method_names, method_title
-from ..records.run_format import RESULT
-from ..records.seals import write_checked
+from ..records.seals import RESULT, write_checked
 
 # %% ../../nbs/09_comparison/04_trials.ipynb #tr000010
 SPEC = "method", "settings", "model", "weights", "inputs", "data", "data_digest", "device"

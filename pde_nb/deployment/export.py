@@ -27,7 +27,6 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 
-from ..core.files import surroundings, writable_folder, write_whole
 from ..inputs.encoding import ColumnCode, Standard
 from pde_nb.inputs.preparation import (
     PixelCode,
@@ -40,7 +39,7 @@ from pde_nb.inputs.preparation import (
 from ..networks.text import TextClassifier
 from ..prediction.predictor import Predictor
 from ..prediction.rows import new_rows
-from ..records.seals import file_digest, write_sealed
+from ..records.seals import file_digest, surroundings, writable_folder, write_sealed, write_whole
 from ..sources.data import Data
 from ..sources.examples import Arrays, Columns, Pictures, Texts, string_array
 

@@ -12,9 +12,9 @@ import re
 from jinja2 import Environment
 
 from ..algorithm.metrics import figures_table
-from ..core.files import surroundings, write_whole
 from ..core.tables import escape_markdown, percent
 from ..inputs.preparation import Preparation, read_preparation
+from ..records.seals import surroundings, write_whole
 from ..runs.fit import Fit
 from ..runs.record import RunRecord, judged_in, rung_text
 from ..sources.blanks import JUDGED

@@ -15,13 +15,12 @@ import numpy as np
 from ..algorithm.groups import Groups, Overlap, make_groups
 from ..algorithm.metrics import Figures, GroupCounts, count_correct, figures, figures_table
 from ..core.arguments import did_you_mean
-from ..core.files import with_origin
 from ..core.tables import Table
 from ..inputs.encoding import known_cells, number_or_text
 from ..inputs.preparation import Preparation
 from ..prediction.predictor import Predictor
 from ..prediction.rows import NewRows
-from ..records.seals import write_sealed
+from ..records.seals import with_origin, write_sealed
 from ..sources.blanks import blank_cells, known_groups
 from ..sources.columns import says_missing
 

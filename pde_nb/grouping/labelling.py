@@ -18,11 +18,11 @@ from jaxtyping import Float, Int
 
 from ..algorithm.groups import Groups, Overlap, group_names
 from ..core.arguments import lookup
-from ..core.files import writable_folder, write_whole
 from ..core.statistics import detectable_difference
 from ..core.tables import disarm, percent
 from .guess import MOST_ROWS, fit_linear, guess_attribute, log_probability
 from .representation import represent
+from ..records.seals import writable_folder, write_whole
 from ..sources.blanks import blank_cells, ids_of_known, known_values, value_codes, without_unlabelled
 from ..sources.data import Data
 from ..sources.splits import SPLITS

@@ -16,13 +16,12 @@ from typing import Any
 import numpy as np
 
 from ..core.arguments import Count
-from ..core.files import write_whole
 from .batches import PixelSource, Source
 from .decoding import decode_all
 from .encoding import ColumnCode, Standard, encode, standard_dict, standard_from_dict
 from .inputs import ArraySource
 from .texts import TokenSource
-from ..records.seals import COPY_AGAIN, Document, read_checked, write_checked
+from ..records.seals import COPY_AGAIN, Document, read_checked, write_checked, write_whole
 from ..sources.blanks import known_values
 from ..sources.data import Data
 from ..sources.examples import Arrays, Columns, Pictures, Texts

@@ -34,8 +34,8 @@ from tqdm.auto import tqdm
 from ..algorithm.groups import Overlap
 from ..core.arguments import did_you_mean, lookup
 from ..core.environment import check_installed, need
-from ..core.files import writable_folder
 from ..core.tables import Table
+from ..records.seals import writable_folder
 from ..sources.data import Data, make_data
 from ..sources.examples import Texts, file_sizes, find_pictures
 from ..sources.opening import check_options, only_known, open_path

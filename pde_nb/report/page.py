@@ -25,8 +25,8 @@ from matplotlib.figure import Figure
 from rich.cells import cell_len
 
 from ..core.arguments import visible
-from ..core.files import writable_folder, write_whole
 from ..core.tables import DASH, disarm, escape_markdown, fenced, fill, percent
+from ..records.seals import writable_folder, write_whole
 
 # %% ../../nbs/10_report/01_page.ipynb #4b6b8ca6
 ROWS = 40  # of a table on a page; its file has all

@@ -31,12 +31,12 @@ from pde_nb.comparison.trials import (
     seed_figures,
     settings_name,
 )
-from ..core.files import write_whole
 from ..core.statistics import Summary
 from ..core.style import COLOURS, SMALL, new_figure
 from ..core.tables import DASH, Table, escape_plot, fixed, interval_text, percent, spread_text
 from ..methods.base import Method
 from ..methods.registry import method_title
+from ..records.seals import write_whole
 from .page import Link, Listing, Page, Part, Share, svg_of, write_text
 from .run_page import attention_sections, command_text, group_order, link_to, settings_text
 from ..runs.record import RunRecord

@@ -18,8 +18,8 @@ import pandas as pd
 
 from ..algorithm.groups import Overlap, group_names
 from ..core.arguments import lookup
-from ..core.files import write_whole
 from ..inputs.batches import batches
+from ..records.seals import write_whole
 from .record import RunRecord
 from ..training.checkpoints import random_state, set_random_state
 from ..training.trainer import Trainer

@@ -17,12 +17,10 @@ import pandas as pd
 from ..algorithm.groups import Overlap, group_names
 from ..algorithm.metrics import Figures, GroupCounts, count_correct, figures, figures_table
 from ..core.arguments import lookup
-from ..core.files import with_origin
 from ..core.tables import Table, rearm
 from ..inputs.preparation import PREPARATION
 from ..methods.registry import method_title
-from ..records.run_format import CONFIG, RECORD
-from ..records.seals import COPY_AGAIN, read_checked
+from ..records.seals import CONFIG, COPY_AGAIN, RECORD, read_checked, with_origin
 from ..sources.blanks import KeptGuess
 from ..training.folder import PARTS, completion, kept_guess, read_record_of, run_file, write_record_of
 from ..training.selection import rule_text

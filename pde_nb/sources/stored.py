@@ -19,8 +19,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Shaped
 
-from ..core.files import writable_folder
-from ..records.seals import file_digest, read_sealed, write_sealed
+from ..records.seals import file_digest, read_sealed, writable_folder, write_sealed
 
 # %% ../../nbs/05_sources/00_stored.ipynb #0454f16a
 LARGE = 1 << 30  # bytes from which on a mapped array, or a table's file, is not read into memory

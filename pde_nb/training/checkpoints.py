@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from ..core.files import write_whole
+from ..records.seals import write_whole
 
 # %% ../../nbs/08_training/02_checkpoints.ipynb #a89cd986
 def pack(state) -> tuple[str, dict[str, torch.Tensor]]:  # JSON, and the tensors by name

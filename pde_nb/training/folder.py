@@ -25,11 +25,20 @@ from filelock import FileLock, Timeout
 from torch import nn
 
 from ..algorithm.groups import Groups, group_names
-from ..core.files import sweep, writable_folder, write_whole
 from ..core.tables import disarm
 from ..networks.weights import read_weights
-from ..records.run_format import CONFIG, RECORD
-from ..records.seals import COPY_AGAIN, check_file, file_digest, read_checked, write_checked
+from pde_nb.records.seals import (
+    CONFIG,
+    COPY_AGAIN,
+    RECORD,
+    check_file,
+    file_digest,
+    read_checked,
+    sweep,
+    writable_folder,
+    write_checked,
+    write_whole,
+)
 from ..sources.blanks import Guess, KeptGuess
 from ..sources.data import Data
 from ..sources.splits import SPLITS
