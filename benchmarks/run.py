@@ -22,6 +22,7 @@ import time
 import warnings
 from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 
@@ -49,8 +50,8 @@ from pde_nb.sources.examples import Pictures, Texts
 from pde_nb.sources.table_files import example_table
 from pde_nb.sources.tables import from_table
 from pde_nb.theory.data_model import DataModel, dense_patches, draw_features, draw_sample
-from pde_nb.theory.experiment import CASES, SYNTHETIC_PRESETS, after_warmup, draw_world, step_form, warm_up
-from pde_nb.theory.network import descend, gradient, momentum_step, structured
+from pde_nb.theory.experiment import CASES, SYNTHETIC_PRESETS, after_warmup, draw_world, warm_up
+from pde_nb.theory.network import descend, structured
 from pde_nb.training.trainer import train
 
 # ---- timing --------------------------------------------------------------------------------------
@@ -84,6 +85,9 @@ def rows_of(what, found, usual="usual"):
 
 
 # ---- the synthetic experiment ----------------------------------------------------------------------
+
+
+FORMS = {"pde_nb": False, "compiled": True} if find_spec("numba") else {"pde_nb": False}  # of our steps
 
 
 class ConvNet:
@@ -146,22 +150,13 @@ def synthetic_steps(n, biases, calls, repeats, clock):
     W = (0.1 * rng.standard_normal((preset.n_filters, width))).astype(np.float32)
     net = ConvNet(W, preset.dim, 0.03, 0.9)
     x, target = net.load(dense_patches(sample, rng), sample.y)
-    data = structured(sample, biases)
-    compiled = step_form(fast=True)
-
-    def our_steps():
-        w, g = W, np.zeros_like(W)
-        for _ in range(calls):
-            w, g = momentum_step(w, g, gradient(w, data), 0.03, 0.9)
-
-    ways = {"usual": lambda: [net.step(x, target) for _ in range(calls)], "pde_nb": our_steps}
+    ways = {"usual": lambda: [net.step(x, target) for _ in range(calls)]}
+    for name, fast in FORMS.items():
+        ways[name] = partial(descend, W, structured(sample, biases, fast), calls, 0.03, 0.9)
     net.step(x, target)
-    ours, _ = momentum_step(W, np.zeros_like(W), gradient(W, data), 0.03, 0.9)
+    ours, _ = descend(W, structured(sample, biases), 1, 0.03, 0.9)
     apart = np.abs(net.weights() - ours[:, : preset.dim]).max()
     assert apart < 1e-5, f"the two ways are {apart:.1e} apart after a step"
-    if compiled is not structured:
-        form = compiled(sample, biases)
-        ways["compiled"] = lambda: descend(W, form, calls, 0.03, 0.9)
     return rows_of(f"synthetic, step on {n:,} examples", seconds_in_turn(ways, repeats, clock))
 
 
@@ -182,8 +177,8 @@ def usual_experiment(preset, sizes):
             float((net.logits(test[0]).argmax(1) == test[1]).float().mean())
 
 
-def our_experiment(preset, form):
-    world = draw_world(preset, 1, 0, form)
+def our_experiment(preset, fast):
+    world = draw_world(preset, 1, 0, fast)
     after_warmup(world, warm_up(world), False, world.sizes[1:], preset.expand_every)
 
 
@@ -193,13 +188,8 @@ def bench_synthetic(args):
         preset = replace(preset, n_train=2000, n_test=100, warmup_iterations=5, expand_every=2)
     small = replace(preset, n_balanced=4, n_valid=4)
     sizes = draw_world(preset, 1, 0).sizes
-    ways = {
-        "usual": partial(usual_experiment, preset, sizes),
-        "pde_nb": partial(our_experiment, small, structured),
-    }
-    compiled = step_form(fast=True)
-    if compiled is not structured:
-        ways["compiled"] = partial(our_experiment, small, compiled)
+    ways = {"usual": partial(usual_experiment, preset, sizes)}
+    ways |= {name: partial(our_experiment, small, fast) for name, fast in FORMS.items()}
     with threadpool_limits(1):
         rows = synthetic_steps(300 if args.quick else 10_000, True, 24, args.repeats, args.clock)
         rows += synthetic_steps(464, True, 64, args.repeats, args.clock)

@@ -1,5 +1,5 @@
 // Initial alignments of 40 filters with the core and the spurious feature for weights of standard
-// deviation 1, by seed; written by nbs/03_theory/16_explorer_page_tests.ipynb.
+// deviation 1, by seed, as pde_nb.theory.explorer draws them.
 "use strict";
 
 const explorerStarts = [

@@ -14,7 +14,7 @@ from pde_nb.core.statistics import summary
 from pde_nb.core.style import Row, fig_rows
 from pde_nb.core.tables import Table, percent, signed_text, spread_text
 from pde_nb.records.seals import read_measurement
-from pde_nb.theory.experiment_table import agreement
+from pde_nb.theory.experiment import agreement
 
 ROOT = Path(__file__).resolve().parents[2]
 PRINTED = PAPER["tab:synthetic"]

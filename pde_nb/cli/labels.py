@@ -37,7 +37,7 @@ from ..report.run_page import active_counts
 from ..runs.presets import DEFAULTS, PRESETS
 from ..runs.record import RunRecord
 from ..sources.data import Data
-from ..theory.experiment_table import seed_records
+from ..theory.experiment import seed_records
 from ..training.settings import Settings
 
 # %% ../../nbs/12_cli/09_labels.ipynb #3357e002

@@ -92,8 +92,7 @@ def reproduce(
     from pde_nb.cli.labels import LABELS, label_needs
     from pde_nb.core.arguments import did_you_mean, lookup, whole_number
     from pde_nb.core.tables import Table
-    from pde_nb.theory.experiment import SYNTHETIC_PRESETS
-    from pde_nb.theory.experiment_table import preset_with
+    from pde_nb.theory.experiment import SYNTHETIC_PRESETS, preset_with
 
     if list:
         lines = [(name, spec.title, label_needs(name)) for name, spec in LABELS.items()]
@@ -158,7 +157,7 @@ def run_plain(label: str, preset, opened: DataOptions | None, out: str | None, j
     from pde_nb.cli.labels import plain_label
     from pde_nb.cli.opening import open_asked
     from pde_nb.theory.data_model import fig_data
-    from pde_nb.theory.experiment_table import fig_synthetic
+    from pde_nb.theory.experiment import fig_synthetic
 
     def draw(record):
         if not label.startswith("fig:"):
@@ -198,12 +197,9 @@ def run_synthetic_table(preset, changes, case: int, seeds: int, methods, jobs: i
     from dataclasses import asdict
     from importlib.util import find_spec
 
-    from tqdm.auto import tqdm
-
     from pde_nb.core.arguments import lookup
     from pde_nb.records.seals import writable_folder, write_record
-    from pde_nb.theory.experiment import CASES, SYNTHETIC_METHODS
-    from pde_nb.theory.experiment_table import run_synthetic, seed_row, table_text
+    from pde_nb.theory.experiment import CASES, SYNTHETIC_METHODS, run_synthetic, seed_row, table_text
 
     lookup(case, CASES, "case")
     for name in methods or ():
@@ -213,14 +209,7 @@ def run_synthetic_table(preset, changes, case: int, seeds: int, methods, jobs: i
         print("--fast: numba is not installed (pip install 'pde_nb[fast]').", file=sys.stderr)
     folder = writable_folder(out or f"runs/synthetic-{preset.name}-case{case}")
     start = time.perf_counter()
-    with tqdm(desc="seeds", unit="run", disable=None, file=sys.stderr) as bar:
-
-        def progress(done, total):
-            bar.total = total
-            bar.update(done - bar.n)
-
-        names = methods or [*SYNTHETIC_METHODS]
-        records = run_synthetic(preset, case, seeds, names, jobs, progress, fast)
+    records = run_synthetic(preset, case, seeds, methods or [*SYNTHETIC_METHODS], jobs, fast)
     seconds, rows = round(time.perf_counter() - start, 1), [seed_row(record) for record in records]
     how = dict(settings=asdict(preset), case=case, seeds=seeds, seconds=seconds, jobs=jobs)
     write_record(folder, **how, **({"steps": "compiled"} if fast else {}), rows=rows)
@@ -233,13 +222,10 @@ def run_synthetic_table(preset, changes, case: int, seeds: int, methods, jobs: i
 
 def check_theory(labels, jobs: int, json: str | None):
     "Every claim of the theory, or some, checked as printed and as restated; status 1 where one fails."
-    from tqdm.auto import tqdm
-
-    from pde_nb.proofs.claims import FAILS, LABELS, check_claims, claims_summary, claims_table
+    from pde_nb.proofs.claims import FAILS, check_claims, claims_summary, claims_table
     from pde_nb.records.seals import surroundings, with_seal
 
-    with tqdm(desc="checks", unit="claim", total=len(labels or LABELS), file=sys.stderr, disable=None) as bar:
-        records = check_claims(labels, jobs, lambda: bar.update())
+    records = check_claims(labels, jobs)
     if json != SCREEN:
         show("", claims_table(records), claims_summary(records), "")
     if json:

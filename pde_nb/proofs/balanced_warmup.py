@@ -19,8 +19,8 @@ from .tensor_power import fit_exponent
 from .theorem import bounds_hold, log_uniform, theorem_trials, time_scales
 from ..theory.data_model import DataModel, draw_sample
 from ..theory.dynamics import feature_output
-from ..theory.network import gradient, structured
-from ..theory.warmup_times import LOAD_CLIFF, LOAD_IN_RANGE, noise_load, warmup_iterations
+from ..theory.network import structured
+from ..theory.theorem import LOAD_CLIFF, LOAD_IN_RANGE, noise_load, warmup_iterations
 
 # %% ../../nbs/04_proofs/05_balanced_warmup.ipynb #c1c0e0e9
 def residual_gap(seed: int, sigma_0: float, n: int = 400, balanced: bool = True) -> float:
@@ -33,7 +33,7 @@ def spurious_pull(seed: int, n: int) -> float:
     """‖gradient on v_s‖ / ‖gradient on v_c‖ on a balanced set with the noise of the definition and features
     of equal strength."""
     sample, W = draw_network(seed, DataModel(beta_c=1.0), n, sigma_0=0.02, balanced=True)
-    G = gradient(W, structured(sample))
+    G = structured(sample).gradient(W)
     return float(np.linalg.norm(G @ sample.v_s) / np.linalg.norm(G @ sample.v_c))
 
 
@@ -87,7 +87,7 @@ def warmup_trial(seed: int) -> WarmupTrial:
                 time = t
             if time is not None or not np.isfinite(W).all():
                 break
-            W = W - lr * gradient(W, data)
+            W = W - lr * data.gradient(W)
     return WarmupTrial(noise_load(model, N), predicted, time)
 
 

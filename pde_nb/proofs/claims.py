@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['HOLDS', 'GIVEN', 'ABOUT', 'MISPRINT', 'GAP', 'FAILS', 'VERDICTS', 'LEFT_OUT', 'SLACK', 'CLAIMS', 'LABELS', 'Claim',
-           'verdict', 'check_claim', 'check_claims', 'check_part', 'claims_table', 'claims_summary']
+           'verdict', 'check_claim', 'check_claims', 'claims_table', 'claims_summary']
 
 # %% ../../nbs/04_proofs/07_claims.ipynb #b1ac6fe1
 from collections.abc import Callable
@@ -162,22 +162,13 @@ def check_claim(label: str) -> dict:
 def check_claims(
     labels=None,  # some of `LABELS`; None: all
     jobs: int = 1,  # worker processes
-    done=lambda: None,  # called after each task
 ) -> list[dict]:  # the records of `check_claim`, in the order of `LABELS`
     "Run the checks. Raises `ValueError` for an unknown label."
-    chosen = {lookup(label, dict(zip(LABELS, LABELS)), "claim") for label in labels or LABELS}
-    parts = [[label for label in LABELS if label in chosen]]
-    if jobs > 1:  # claims on the theorem's trials share them within a process
-        long = [label for label in parts[0] if label in ("lemma:stage1 spurous", "lemma:core upper bounded")]
-        parts = [long, *([label] for label in parts[0] if label not in long)]
-    results = run_tasks([(check_part, part) for part in parts if part], jobs, done)
-    records = sum(results, [])
-    return sorted(records, key=lambda record: LABELS.index(record["label"]))
-
-
-def check_part(labels: list[str]) -> list[dict]:
-    "The records of some claims; what a worker process runs."
-    return [check_claim(label) for label in labels]
+    for label in labels or ():
+        lookup(label, CLAIMS, "claim")
+    return run_tasks(
+        [(check_claim, label) for label in LABELS if label in (labels or LABELS)], jobs, "claims"
+    )
 
 # %% ../../nbs/04_proofs/07_claims.ipynb #cb76764e
 def claims_table(records: list[dict]) -> Table:

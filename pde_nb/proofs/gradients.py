@@ -15,7 +15,7 @@ from scipy.special import expit
 
 from ..theory.data_model import DataModel, Sample, dense_patches, draw_sample
 from ..theory.dynamics import feature_output
-from ..theory.network import gradient, output_dense, structured
+from ..theory.network import output_dense, structured
 
 # %% ../../nbs/04_proofs/01_gradients.ipynb #5ec04578
 class Found(NamedTuple):
@@ -125,7 +125,7 @@ def closed_form(coefficient: float = 3, logistic: bool = True) -> Found:  # Fals
     sample, W = draw_network(2)
     directions = np.random.default_rng(0).standard_normal((40, *W.shape))
     want = np.array([complex_step(W, sample, d, logistic=logistic) for d in directions])
-    gradients = printed_gradient(W, sample, coefficient), gradient(W, structured(sample))
+    gradients = printed_gradient(W, sample, coefficient), structured(sample).gradient(W)
     printed, ours = (norm_error(np.tensordot(directions, G, 2), want) for G in gradients)
     return Found(printed < 1e-10, ours < 1e-10, printed)
 
@@ -165,7 +165,7 @@ def projection(which: str, noise: str = "isotropic", coefficient: float = 3) -> 
     for seed in range(20):
         sample, W = draw_network(seed, DataModel(noise=noise))
         terms = update_terms(W, sample)
-        want = -gradient(W, structured(sample)) @ (sample.v_c if which == "core" else sample.v_s)
+        want = -structured(sample).gradient(W) @ (sample.v_c if which == "core" else sample.v_s)
         printed = terms[which] * coefficient / 3
         errors.append((norm_error(printed, want), norm_error(printed + terms[which + "_noise"], want)))
     printed, ours = np.max(errors, 0)
@@ -181,7 +181,7 @@ def noise_projection(N: int = 400, coefficient: float = 3) -> Found:
     ell = residuals(feature_output(c, 0.2), feature_output(s, 1.0), y, sample.a, n)
     n2 = n[:, :, 0] ** 2
     norm2 = (xi**2).sum(1)
-    want = gradient(W, structured(sample)) @ xi.T
+    want = structured(sample).gradient(W) @ xi.T
     one_term = norm_error(k * n2 * (y * ell * norm2), want)
     summed = norm_error(k * np.outer((n2 * ell * norm2).sum(1), y), want)
     corrected = norm_error(k * (n2 * (y * ell)) @ (xi @ xi.T), want)

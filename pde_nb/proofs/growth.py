@@ -19,7 +19,7 @@ from .gradients import Found, draw_network, residuals, sample_alignments
 from .tensor_power import fit_exponent
 from ..theory.data_model import DataModel
 from ..theory.dynamics import feature_output
-from ..theory.network import gradient, structured
+from ..theory.network import structured
 
 # %% ../../nbs/04_proofs/03_growth.ipynb #a1035095
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def early_run(
     data, agree = structured(sample), sample.a == sample.y
     rows, F_s = [], -np.inf
     while F_s < until * logit(agree.mean()):
-        update = -lr * gradient(W, data)
+        update = -lr * data.gradient(W)
         c, s, along = sample_alignments(W, sample)
         F_c, F_s = feature_output(c, model.beta_c), feature_output(s, model.beta_s)
         ell, g = residuals(F_c, F_s, sample.y, sample.a, along), expit(-F_c - F_s)

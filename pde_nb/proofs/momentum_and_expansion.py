@@ -7,14 +7,15 @@ __all__ = ['momentum_effect', 'kept_momentum', 'warm_start', 'after_warmup_times
 
 # %% ../../nbs/04_proofs/06_momentum_and_expansion.ipynb #8b0129e8
 from functools import lru_cache
+from itertools import islice
 
 import numpy as np
 
 from .gradients import Found
 from .growth import under_both_scales
-from ..theory.dynamics import feature_output, population_run
+from ..theory.dynamics import feature_output, population, population_after
 from ..theory.experiment import SYNTHETIC_PRESETS, after_warmup, draw_world, warm_up
-from ..theory.warmup_times import spurious_iterations
+from ..theory.theorem import spurious_iterations
 
 # %% ../../nbs/04_proofs/06_momentum_and_expansion.ipynb #7ebfc99c
 @lru_cache
@@ -58,23 +59,16 @@ def after_warmup_times(F_c: float, sigma_0: float = 0.1, limit: int = 20_000) ->
     c, s = warm_start(F_c, sigma_0)
     setting = 0.98, 0.2, 1.0, 0.1
     predicted = spurious_iterations(c, s, *setting)
-    t = 0
-    while feature_output(s, 1.0) < 0.5 and t < limit:
-        run = population_run(c, s, *setting, 5, every=5)
-        c, s, t = run.c, run.s, t + 5
-    return float(t if t < limit else np.inf), predicted
+    steps = enumerate(islice(population(c, s, *setting), 0, limit, 5))
+    return next((5.0 * t for t, (_, s, _) in steps if feature_output(s, 1.0) >= 0.5), np.inf), predicted
 
 
 @lru_cache
 def minority_margin(F_c: float, sigma_0: float = 0.1, iterations: int = 3000) -> float:
     "The lowest F_c − F_s of the population in training on α̂ = 0.98 from a core output F_c."
     c, s = warm_start(F_c, sigma_0)
-    low = np.inf
-    for _ in range(iterations // 10):
-        run = population_run(c, s, 0.98, 0.2, 1.0, 0.1, 10, every=10)
-        c, s = run.c, run.s
-        low = min(low, float(feature_output(c, 0.2) - feature_output(s, 1.0)))
-    return low
+    steps = islice(population(c, s, 0.98, 0.2, 1.0, 0.1), 10, iterations + 1, 10)
+    return min(float(feature_output(c, 0.2) - feature_output(s, 1.0)) for c, s, _ in steps)
 
 
 def head_start(warmup: float = 1.0) -> Found:  # how much of the core outputs the warm-ups reach; 0: none

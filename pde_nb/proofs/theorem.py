@@ -10,8 +10,10 @@ __all__ = ['STATED', 'DISTANCES', 'log_uniform', 'broad_setting', 'time_or_none'
            'first_feature', 'scale_of_weights']
 
 # %% ../../nbs/04_proofs/04_theorem.ipynb #2ce136a7
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
+from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import logit
@@ -26,12 +28,13 @@ from pde_nb.theory.dynamics import (
     edge_distance,
     feature_output,
     first_learned,
-    population_run,
+    population,
+    population_after,
     race_step,
     spurious_first_probability,
 )
-from ..theory.network import gradient, group_counts, structured
-from ..theory.theorem import LearningTime, learning_time, measured_noise, train_until_learned
+from ..theory.network import group_counts, structured
+from ..theory.theorem import LearningTime, learning_time, train_until_learned
 
 # %% ../../nbs/04_proofs/04_theorem.ipynb #67e375a4
 def log_uniform(rng, low: float, high: float) -> float:
@@ -79,25 +82,23 @@ def setting_within(rng, feature: str, largest: float = 5e6) -> tuple[dict, int]:
                 return setting, drawn
 
 # %% ../../nbs/04_proofs/04_theorem.ipynb #828ea716
-@dataclass(frozen=True)
-class Trial:
+class Trial(NamedTuple):
     "A network in one setting within the assumptions: the theorem's bounds, and what was measured."
 
     sigma_0: float  # standard deviation of the initial weights
-    drawn: int  # settings drawn to get this one
     time: int | None  # iterations until the feature was learned; None: not in three times the upper bound
     other: float  # largest |alignment| with the other feature until then
     growth: float  # factor by which the largest alignment with the other feature grew
-    bound: LearningTime  # from the distribution of the initial weights and the data, probability 90 %
-    even: LearningTime  # the same with probability 50 %
-    given: LearningTime | None  # given the largest initial alignment; None where that is outside
-    known: LearningTime | None  # given the training set's noise, too
+    bounds: dict[str, LearningTime | None]  # of each kind of `STATED`; None where the start is outside
+
+
+STATED = {"bound": 0.9, "even": 0.5, "given": 0.99}  # probabilities: of the draw, and given the largest start
 
 
 def theorem_trial(feature: str, seed: int) -> Trial:
     "Train a network in a random setting until the feature is learned."
     rng = np.random.default_rng([seed, feature == "core"])
-    setting, drawn = setting_within(rng, feature)
+    setting, _ = setting_within(rng, feature)
     model, N, sigma_0 = setting["model"], setting["N"], setting["sigma_0"]
     sample = draw_sample(model, N, rng)
     order = np.argsort(rng.random(N))  # exactly ⌊α N⌋ examples agree
@@ -105,18 +106,13 @@ def theorem_trial(feature: str, seed: int) -> Trial:
     W = (sigma_0 * rng.standard_normal((setting["J"], model.dim))).astype(np.float32)
     v, v_other = (sample.v_c, sample.v_s) if feature == "core" else (sample.v_s, sample.v_c)
     setting["alpha_hat"] = float((sample.a == sample.y).mean())
-    start = float((W @ v).max())
-    bound = learning_time(feature, **setting)
+    start, bound = float((W @ v).max()), learning_time(feature, **setting)
+    bounds = dict(bound=bound, even=learning_time(feature, delta=0.5, **setting))
+    bounds["given"] = time_or_none(feature, start=start, **setting) if start > 0 else None
     with threadpool_limits(1):
         limit = int(3 * bound.upper)
         time, end, other = train_until_learned(W, sample, feature, setting["lr"], bound.alignment, limit)
-    given = known = None
-    if start > 0:
-        given = time_or_none(feature, start=start, **setting)
-        known = time_or_none(feature, start=start, noise=measured_noise(sample), **setting)
-    growth = float((end @ v_other).max() / (W @ v_other).max())
-    even = learning_time(feature, delta=0.5, **setting)
-    return Trial(sigma_0, drawn, time, other, growth, bound, even, given, known)
+    return Trial(sigma_0, time, other, float((end @ v_other).max() / (W @ v_other).max()), bounds)
 
 
 @lru_cache
@@ -125,9 +121,6 @@ def theorem_trials(feature: str, n: int = 200) -> list[Trial]:
     return [theorem_trial(feature, seed) for seed in range(n)]
 
 # %% ../../nbs/04_proofs/04_theorem.ipynb #b7b7044b
-STATED = {"bound": 0.9, "even": 0.5, "given": 0.99, "known": 0.99}  # probabilities
-
-
 def bounds_table(trials: list[Trial], power: float = 1) -> dict[str, tuple[int, int, float]]:
     """For each kind of bounds of `STATED`: trials in which both halves are true, trials, and the median of
     upper over lower bound. With another power than 1 the bounds are those of a time ∝ 1/σ_0^power."""
@@ -135,7 +128,7 @@ def bounds_table(trials: list[Trial], power: float = 1) -> dict[str, tuple[int, 
     for kind in STATED:
         true, ratios = 0, []
         for trial in trials:
-            bound, longer = getattr(trial, kind), trial.sigma_0 ** (1 - power)
+            bound, longer = trial.bounds[kind], trial.sigma_0 ** (1 - power)
             if bound:
                 ratios.append(bound.upper / bound.lower)
                 in_time = trial.time is not None and bound.lower <= trial.time / longer <= bound.upper
@@ -197,13 +190,9 @@ def spurious_time(power: float = 1) -> Found:  # of σ_0 in the time
 # %% ../../nbs/04_proofs/04_theorem.ipynb #da4c1719
 def population_time(c, s, beta_s: float = 1.0, lr: float = 0.1, alpha_hat: float = 0.9) -> int:
     "Iterations until max_j s_j is 0.2/β_s on the population, with β_c = β_s/10."
-    t = 0
-    while True:
-        run = population_run(c, s, alpha_hat, 0.1 * beta_s, beta_s, lr, 500)
-        reached = run.spurious >= 0.2 / beta_s
-        if reached.any():
-            return t + int(reached.argmax())
-        c, s, t = run.c, run.s, t + 500
+    for t, (_, s, _) in enumerate(population(c, s, alpha_hat, 0.1 * beta_s, beta_s, lr)):
+        if s.max() >= 0.2 / beta_s:
+            return t
 
 
 @lru_cache
@@ -245,7 +234,7 @@ def final_outputs(alpha_hat: float, beta_c: float = 0.1) -> tuple[float, float, 
     W = (0.05 * rng.standard_normal((20, model.dim))).astype(np.float32)
     data = structured(sample)
     for _ in range(1000):
-        W = W - 0.3 * gradient(W, data)
+        W = W - 0.3 * data.gradient(W)
     share = float((sample.a == sample.y).mean())
     log_odds = float(logit(share)) if 0 < share < 1 else np.inf
     return float(feature_output(W @ sample.v_s, 1.0)), float(feature_output(W @ sample.v_c, beta_c)), log_odds
@@ -259,8 +248,7 @@ def level_of_learning(shares: tuple[float, ...] = (0.6, 0.75, 0.9, 0.98), core: 
         for d in DIMENSIONS:
             s, c = d**scale * np.random.default_rng(0).standard_normal((2, len(shares), n_filters(d)))
             c, beta_c = (0 * c, 0.2) if core is None else (c, core)
-            run = population_run(c, s, np.array(shares), beta_c, 1.0, 0.3, 8000, every=8000)
-            ends.append(run.s.max(-1))
+            ends.append(population_after(8000, c, s, np.array(shares), beta_c, 1.0, 0.3)[1].max(-1))
         return np.min(ends) >= 0.1 and np.max(ends) <= 10
 
     outputs = np.array([final_outputs(share, core or 0.1) for share in shares])
@@ -274,9 +262,7 @@ def tripled_share(part: float, draws: int = 1000, alpha_hat: float = 0.9, sigma_
     c, s = sigma_0 * np.random.default_rng(0).standard_normal((2, draws, 40))
     beta_c, start = (part * (2 * alpha_hat - 1)) ** (1 / 3), c.max(-1)
     tripled, done = np.zeros(draws, bool), np.zeros(draws, bool)
-    for _ in range(3000):
-        run = population_run(c, s, alpha_hat, beta_c, 1.0, 0.5, 10, every=10)
-        c, s = run.c, run.s
+    for c, s, _ in islice(population(c, s, alpha_hat, beta_c, 1.0, 0.5), 10, 30_001, 10):
         tripled |= ~done & (c.max(-1) > 3 * start)
         done |= (s.max(-1) >= 0.5) | tripled
         if done.all():
@@ -294,7 +280,7 @@ def core_growth(power: float = 1) -> Found:  # of σ_0 in the bound
         return bool((growth * dims ** (scale * (1 - power)) <= 3).all())
 
     trials = theorem_trials("spurious")
-    share = np.array([t.other / (t.bound.other * t.sigma_0 ** (power - 1)) for t in trials])
+    share = np.array([t.other / (t.bounds["bound"].other * t.sigma_0 ** (power - 1)) for t in trials])
     near, middle, edge = (tripled_share(part) for part in (0.1, 0.5, 0.9))
     probable = wilson_interval(int((share <= 1).sum()), len(trials))[1] >= 0.9
     return Found(under_both_scales(stays), probable and near < middle < edge, share.max())
@@ -316,7 +302,7 @@ def group_accuracies(
             break
         if level == "early" and feature_output(s, spurious) >= 0.5 * logit(0.98):
             break
-        W = W - 0.02 / sigma_0 * gradient(W, data)
+        W = W - 0.02 / sigma_0 * data.gradient(W)
     correct, total = group_counts(W, test)
     accuracy = correct / total
     return float(min(accuracy[0], accuracy[3])), float(max(accuracy[1], accuracy[2]))
