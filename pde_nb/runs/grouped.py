@@ -13,7 +13,7 @@ import numpy as np
 from torch import nn
 
 from ..algorithm.groups import Groups
-from ..core.arguments import did_you_mean, lookup
+from ..core.arguments import lookup
 from ..grouping.guess import MOST_WRONG, predict_groups, with_guess
 from ..grouping.representation import represent
 from .spec import choose
@@ -28,7 +28,7 @@ GROUPS = {
     "given": "as they are",
     "chosen": "predicted, from rows that were chosen for labelling and not drawn at random",
 }
-INFERRED = "infer", "xrm", "spare", "eiil"  # words of earlier versions, which took groups without any label
+INFERRED = "infer", "xrm", "spare", "eiil"  # how earlier versions took groups without any label
 
 
 def with_groups(
@@ -46,14 +46,7 @@ def with_groups(
 
     Raises `ValueError` for an unknown word, and where labelled rows are missing, too few or do not help."""
     check_data(data)
-    if groups in INFERRED:
-        raise ValueError(
-            f"groups={groups!r}: groups are no longer inferred without labels. Label a few hundred rows "
-            "(pde data sample names which) and use groups='auto', or take method 'jtt', 'lff' or 'eiil'."
-        )
-    if groups not in GROUPS:
-        words = ", ".join(map(repr, GROUPS))
-        raise ValueError(f"groups={groups!r}{did_you_mean(str(groups), GROUPS)}; use one of {words}.")
+    lookup(groups, GROUPS, "groups")
     if groups == "given" or data.guess is not None or not data.partial:
         return data
     chosen = choose(data, **asked)
