@@ -105,10 +105,14 @@ class Checkpointer:
         "Put the run where its checkpoint was taken, if it has one. Raises `ValueError` for another run's."
         try:
             state = self.ranks.once(lambda: self.path.exists() and load_state(self.path, "checkpoint"))
-            if state:
-                run.load_state_dict(state)
         except EarlierVersion as e:
             run.notes.append(f"the checkpoint {e} of this library, so the run was begun anew")
+            return
+        try:
+            if state:
+                run.load_state_dict(state)
+        except ValueError as e:
+            raise ValueError(f"{str(self.path)!r}: {e}") from None
 
     def open(self):
         "Hold the folder, and remove what is half-written there."
