@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['YES_OR_NO', 'KINDS', 'LOOK_AT', 'FEW', 'OFTEN', 'LEAST_ROWS', 'SHOWN', 'says_missing', 'Number', 'as_number',
            'any_number', 'decimal_mark', 'date_parts', 'day_first', 'days_of', 'HowRead', 'Distinct', 'distinct',
-           'is_numbers', 'read', 'number_values', 'Reading', 'understand', 'how_texts', 'votes', 'how_numbers',
-           'why_unclear', 'how_dates', 'compact_dates', 'why_identity', 'about_words', 'twins', 'Origin', 'listed',
+           'distinct_words', 'is_numbers', 'read', 'number_values', 'Reading', 'understand', 'how_texts', 'votes',
+           'how_numbers', 'how_dates', 'compact_dates', 'why_identity', 'about_words', 'twins', 'Origin', 'listed',
            'counted', 'refuse', 'option', 'without_options', 'median', 'check_kinds']
 
 # %% ../../nbs/05_sources/00_columns.ipynb #cu000003
@@ -26,19 +26,10 @@ from ..core.arguments import lookup
 from ..core.statistics import far_rows
 
 # %% ../../nbs/05_sources/00_columns.ipynb #cu000006
-_NEVER_VALUES = {
-    "",
-    "missing",
-    "1.#ind",
-    "-1.#ind",
-    "1.#qnan",
-    "-1.#qnan",
-    *"? ?? ??? - -- --- – — . .. ... *".split(),
-}
-_NEVER_VALUES |= set("na n/a n.a. n/d n.d. nan -nan null <na> <null> (null) #n/a #na #null!".split()) | {
-    "#n/a n/a"
-}
-_NEVER_VALUES |= set("#value! #div/0! #ref! #num! #name?".split())
+_NEVER_VALUES = set(
+    "? ?? ??? - -- --- – — . .. ... * missing na n/a n.a. n/d n.d. nan -nan null <na> <null> (null) #n/a #na "
+    "#null! #value! #div/0! #ref! #num! #name? 1.#ind -1.#ind 1.#qnan -1.#qnan".split()
+) | {"", "#n/a n/a"}
 _PERHAPS = set("none unknown unk nil void empty blank undefined tbd k.a. s/o".split()) | {"no data", "k. a."}
 _PERHAPS |= {"not available", "not applicable", "not known", "not reported"}
 YES_OR_NO = {
@@ -55,20 +46,14 @@ def says_missing(text: str, among_numbers: bool = False) -> bool:
 # %% ../../nbs/05_sources/00_columns.ipynb #cu000008
 _MONEY = r"(?:[$€£¥₹₽]|USD|EUR|GBP|CHF|JPY|Rs\.?)"
 _APART = " \u00a0\u2009\u202f'’"  # what thousands are set apart by, beside a comma or a point
-
-
-def _pattern(mark: str, other: str) -> re.Pattern:
-    "What a number with this decimal mark looks like."
-    thousands = rf"[1-9]\d{{0,2}}(?P<gap>[{other}{_APART}])\d{{3}}(?:(?P=gap)\d{{3}})*"
-    return re.compile(
-        rf"(?P<sign>[-+−]?)\s*(?P<before>{_MONEY})?\s*(?P<inner>[-+−]?)"
-        rf"(?P<digits>{thousands}(?:[{mark}]\d*)?|(?:\d+(?:[{mark}]\d*)?|[{mark}]\d+)(?:[eE][-+]?\d+)?)"
-        r"\s*(?P<after>[^\d\s.,;:+-][^\d;:,]{0,11})?"
-    )
-
-
-_PATTERNS = {".": _pattern(".", ","), ",": _pattern(",", ".")}
-_NO_MARKS = {mark: str.maketrans({mark: "."} | dict.fromkeys(_APART + other)) for mark, other in (".,", ",.")}
+_NUMBER = (  # with its decimal mark, and the other one
+    rf"(?P<sign>[-+−]?)\s*(?P<before>{_MONEY})?\s*(?P<inner>[-+−]?)"
+    rf"(?P<digits>[1-9]\d{{{{0,2}}}}(?P<gap>[{{1}}{_APART}])\d{{{{3}}}}(?:(?P=gap)\d{{{{3}}}})*(?:[{{0}}]\d*)?"
+    r"|(?:\d+(?:[{0}]\d*)?|[{0}]\d+)(?:[eE][-+]?\d+)?)"
+    r"\s*(?P<after>[^\d\s.,;:+-][^\d;:,]{{0,11}})?"
+)
+_PATTERNS = {mark: re.compile(_NUMBER.format(mark, other)) for mark, other in (".,", ",.")}
+_PLAIN = {mark: str.maketrans({mark: "."} | dict.fromkeys(_APART + other)) for mark, other in (".,", ",.")}
 
 
 class Number(NamedTuple):
@@ -85,7 +70,7 @@ def as_number(text: str, mark: str) -> Number | None:
     if not match or (match["before"] and match["after"]) or (match["sign"] and match["inner"]):
         return None
     sign = (match["sign"] or match["inner"]).replace("−", "-")
-    value = float(sign + match["digits"].translate(_NO_MARKS[mark]))
+    value = float(sign + match["digits"].translate(_PLAIN[mark]))
     return Number(value, (match["before"] or match["after"] or "").strip(), match["digits"])
 
 
@@ -198,9 +183,9 @@ class Distinct:
     def counts(self) -> Int[np.ndarray, " k"]:
         return np.bincount(self.codes[self.codes >= 0], minlength=len(self.texts))
 
-    def spread(self, values) -> Float[np.ndarray, " n"]:
-        "A number per text as one per row; nan for what is missing."
-        return np.append(np.asarray(values, float), np.nan)[self.codes]
+    def spread(self, values, missing=np.nan) -> Shaped[np.ndarray, " n"]:
+        "A value per text as one per row."
+        return np.array([*values, missing])[self.codes]
 
 
 def distinct(column, name: str) -> Distinct:
@@ -222,6 +207,14 @@ def distinct(column, name: str) -> Distinct:
     return Distinct(list(map(str, values)), codes, numbers.to_numpy(np.float64, na_value=np.nan), all_text)
 
 
+def distinct_words(column, name: str, different: Distinct | None = None) -> Distinct:
+    "The same of texts: 1 and True are two of them, though one value."
+    different = different or distinct(column, name)
+    if different.all_text:
+        return different
+    return distinct(column.astype(object).map(str, na_action="ignore"), name)
+
+
 def is_numbers(column) -> bool:
     "Whether a column holds numbers, or True and False, and nothing else."
     return column.dtype.kind in "biuf" and not hasattr(column.dtype, "categories")
@@ -239,10 +232,8 @@ def read(
     import pandas as pd
 
     if how.kind == "category":
-        different = different or distinct(column, name)
-        if not different.all_text:  # 1 and 1.0 are one value and two texts
-            different = distinct(column.astype(object).map(str, na_action="ignore"), name)
-        return np.array([*different.texts, None], object)[different.codes]
+        words = distinct_words(column, name, different)
+        return words.spread(np.array(words.texts, object), None)
     if how.kind == "date" and column.dtype.kind == "M":
         stamps = pd.to_datetime(column, utc=True) - pd.Timestamp(0, tz="UTC")
         return (stamps / pd.Timedelta(days=1)).to_numpy(np.float64, na_value=np.nan)
@@ -323,10 +314,10 @@ def understand(
     else:
         different = distinct(column, name)
         fixed = hasattr(column.dtype, "categories") or column.dtype.kind in "mc"
-        how, about = how_texts(different, "category" if fixed and not wanted else wanted, len(column))
+        how, about = how_texts(different, "category" if fixed and not wanted else wanted)
     values = read(column, name, how, different)
     if how.kind == "category":
-        about["identity"], remarks = about_words(different, len(column))
+        about["identity"], remarks = about_words(different)
         about["remark"] = "; ".join(filter(None, [about.get("remark"), *remarks]))
         return Reading(name, how, values, gone, nothing, **about)
     if how.kind != "date" and not about.get("written") and not about.get("unclear"):
@@ -335,13 +326,14 @@ def understand(
     return Reading(name, how, values, np.isnan(values), far, **about)
 
 # %% ../../nbs/05_sources/00_columns.ipynb #cu000019
-def how_texts(different: Distinct, wanted: str, n: int) -> tuple[HowRead, dict]:
+def how_texts(different: Distinct, wanted: str) -> tuple[HowRead, dict]:
     "How the texts of a column are to be read, as was asked for or as they seem, and what to say of it."
     texts, counts = different.texts, different.counts
     words = HowRead("category", numbers=not different.all_text)
+    if wanted in ("category", "boolean"):
+        return (words if wanted == "category" else HowRead("boolean")), {}
     if wanted:
-        known = dict(category=(words, {}), boolean=(HowRead("boolean"), {}))
-        return known.get(wanted) or (how_numbers(different) if wanted == "number" else how_dates(texts))
+        return how_numbers(different) if wanted == "number" else how_dates(texts)
     plain = np.isfinite(different.numbers)
     if plain.all():
         return HowRead("number"), {}
@@ -352,15 +344,14 @@ def how_texts(different: Distinct, wanted: str, n: int) -> tuple[HowRead, dict]:
         often = often and not np.isinf(different.numbers).any()
         if often and not any(says_missing(text, True) or any_number(text) for text in kinds):
             return words, dict(remark=f"numbers, but for {kinds[0]!r}, which recurs: each value is a kind")
-        few = written < OFTEN or written * n < 3
+        few = written < OFTEN or written * len(different.codes) < 3
         return (HowRead("number"), {}) if few else how_numbers(different)
     if dates > 0.5:
         return how_dates(texts)
     kinds = {text.strip().lower() for text in texts}
     if len(kinds) > 2 and kinds <= YES_OR_NO.keys():
-        return HowRead("boolean"), dict(
-            written=f"yes and no in several ways, such as {', '.join(map(repr, texts[:4]))}"
-        )
+        some = ", ".join(map(repr, texts[:4]))
+        return HowRead("boolean"), dict(written=f"yes and no in several ways, such as {some}")
     remark = f"{100 * numbers:.0f} % of the cells are numbers, the others are not" if numbers >= 0.1 else ""
     return words, dict(remark=remark)
 
@@ -379,39 +370,29 @@ def votes(different: Distinct) -> tuple[float, float, float]:
 
 def how_numbers(different: Distinct) -> tuple[HowRead, dict]:
     "One decimal mark and one unit for all numbers of a column."
-    numbers = [any_number(text) for text in different.texts]
+    texts, numbers = different.texts, [any_number(text) for text in different.texts]
     units = {}
     for number, count in zip(numbers, different.counts):
         if number:
             units[number.unit] = units.get(number.unit, 0) + count
     plain = units.pop("", 0)
-    unit = max(units, key=units.get) if units else ""
+    unit = max(units, key=units.get, default="")
     allowed = {unit, ""}
     if unit == "%":  # 12 % beside 0.12
         allowed = {unit} if units["%"] > plain else {""}
-    fits = [text for text, number in zip(different.texts, numbers) if number and number.unit in allowed]
+    fits = [text for text, number in zip(texts, numbers) if number and number.unit in allowed]
     mark = decimal_mark(fits)
     how = HowRead("number", mark or ".", tuple(sorted(allowed)))
     if not mark:
-        return how, dict(unclear=why_unclear(fits))
+        either = [text for text in fits if "," in text and all(as_number(text, mark) for mark in ".,")]
+        if not either:
+            return how, dict(unclear="has decimal commas in some cells and decimal points in others")
+        values = " or ".join(f"{as_number(either[0], mark).value:.10g}" for mark in ".,")
+        return how, dict(unclear=f"has numbers such as {either[0]!r}, which may be {values}")
     values = number_values(different, how)
-    odd = np.flatnonzero(np.isnan(different.numbers) & ~np.isnan(values))
-    if not len(odd):
-        return how, {}
-    return how, dict(
-        written=f"numbers such as {different.texts[odd[0]]!r}, which is read as {values[odd[0]]:.10g}"
-    )
-
-
-def why_unclear(texts: list[str]) -> str:
-    "Why the numbers of a column cannot be read."
-    sample = next(
-        (text for text in texts if "," in text and all(as_number(text, mark) for mark in ".,")), None
-    )
-    if sample is None:
-        return "has decimal commas in some cells and decimal points in others"
-    either = " or ".join(f"{as_number(sample, mark).value:.10g}" for mark in ".,")
-    return f"has numbers such as {sample!r}, which may be {either}"
+    odd = np.flatnonzero(np.isnan(different.numbers) & ~np.isnan(values))[:1]
+    shown = [f"numbers such as {texts[k]!r}, which is read as {values[k]:.10g}" for k in odd]
+    return how, dict(written=shown[0]) if shown else {}
 
 
 def how_dates(texts: list[str]) -> tuple[HowRead, dict]:
@@ -420,8 +401,9 @@ def how_dates(texts: list[str]) -> tuple[HowRead, dict]:
     if first is not None:
         return HowRead("date", day_first=first), {}
     sample = next(text for text in texts if date_parts(text))
-    unclear = f"has dates such as {sample!r}, where day and month cannot be told apart"
-    return HowRead("date"), dict(unclear=unclear)
+    return HowRead("date"), dict(
+        unclear=f"has dates such as {sample!r}, where day and month cannot be told apart"
+    )
 
 
 def compact_dates(values: Float[np.ndarray, " n"]) -> bool:
@@ -429,9 +411,7 @@ def compact_dates(values: Float[np.ndarray, " n"]) -> bool:
     if not len(values) or values.min() < 19000101 or values.max() > 21001231 or (values % 1 != 0).any():
         return False
     different = np.unique(values)
-    return len(different) > 1 and all(
-        days_of(f"{value:.0f}", True) is not None for value in different.tolist()
-    )
+    return len(different) > 1 and None not in {days_of(f"{value:.0f}", True) for value in different}
 
 # %% ../../nbs/05_sources/00_columns.ipynb #cu000021
 def why_identity(values: Float[np.ndarray, " n"]) -> str:
@@ -450,9 +430,9 @@ def why_identity(values: Float[np.ndarray, " n"]) -> str:
     return "whole numbers that are all different"
 
 
-def about_words(different: Distinct, n: int) -> tuple[str, list[str]]:
+def about_words(different: Distinct) -> tuple[str, list[str]]:
     "Why categories name the rows, '' where they may measure something; and what a user should know of them."
-    texts, counts = different.texts, different.counts
+    texts, counts, n = different.texts, different.counts, len(different.codes)
     whole, identity = counts.sum() == n, ""
     if len(texts) == 1 and whole:
         identity = "one value only"
@@ -460,11 +440,12 @@ def about_words(different: Distinct, n: int) -> tuple[str, list[str]]:
         identity = "every value different"
     elif n >= 50 and (counts == 1).sum() > n / 2:
         identity = f"{len(texts):,} different values in {n:,} rows: it names examples"
-    words = [k for k, text in enumerate(texts[:LOOK_AT]) if says_missing(text)]
-    remarks = [
-        f"{texts[k]!r} in {counts[k]:,} cells is kept as a value; it may mean missing" for k in words[:1]
+    said = [
+        f"{text!r} in {count:,} cells is kept as a value; it may mean missing"
+        for text, count in zip(texts[:LOOK_AT], counts)
+        if says_missing(text)
     ]
-    return identity, remarks + twins(texts)
+    return identity, said[:1] + twins(texts)
 
 
 def twins(texts: list[str]) -> list[str]:
@@ -536,32 +517,33 @@ def refuse(
     """Raises `ValueError` for a column that cannot be used as it is; where nothing is to be filled, also for
     values that are missing, do not fit, or are absurdly far from all others."""
     name, kind, n = reading.name, reading.kind, len(column)
-    begin = f"the column {name!r}"
     other = f"{option(name, 'category')} takes each value as a word"
     fill = "--missing fill (missing='fill') puts the median there"
-    if kind == "empty":
-        raise ValueError(f"{begin} has no values; leave it out.")
-    if reading.unclear:
-        raise ValueError(f"{begin} {reading.unclear}; write them plainly, or {other}.")
-    if not wanted and (kind == "date" or reading.written):
-        what = reading.written or f"dates, such as {column.dropna().iloc[0]}"
-        raise ValueError(f"{begin} holds {what}; {option(name, kind)} reads them so, or {other}.")
-    if missing == "fill":
-        return
     lost = np.flatnonzero(reading.gone)
-    if len(lost):
-        what, remedy = f"has {counted(len(lost), 'missing value')}", f"{fill} ('missing' for a category)"
-        if not column.isna()[reading.gone].all():
-            kinds = dict(number="numbers", boolean="yes and no", date="dates")
-            what, remedy = f"holds {kinds[kind]}, but for {len(lost):,} of {n:,} cells", f"{fill}, or {other}"
-        cells = listed(origin, column, lost)
-        raise ValueError(f"{begin} {what}: {cells}; correct them or drop their rows, or {remedy}.")
-    if len(reading.far) and not wanted:
-        raise ValueError(
-            f"{begin} has {len(reading.far):,} of {n:,} values absurdly far from the others (their median is "
-            f"{median(reading.values):g}): {listed(origin, column, reading.far)}; correct them, or {fill}, "
-            f"or {option(name, 'number')} keeps them."
-        )
+    fault, cells, remedies = "", (), []
+    if kind == "empty":
+        fault, remedies = "has no values", ["leave it out"]
+    elif reading.unclear:
+        fault, remedies = reading.unclear, ["write them plainly", other]
+    elif not wanted and (kind == "date" or reading.written):
+        fault = f"holds {reading.written or f'dates, such as {column.dropna().iloc[0]}'}"
+        remedies = [f"{option(name, kind)} reads them so", other]
+    elif missing == "fill":
+        return
+    elif len(lost) and column.isna()[reading.gone].all():
+        fault, cells = f"has {counted(len(lost), 'missing value')}", lost
+        remedies = ["correct them or drop their rows", f"{fill} ('missing' for a category)"]
+    elif len(lost):
+        kinds = dict(number="numbers", boolean="yes and no", date="dates")
+        fault, cells = f"holds {kinds[kind]}, but for {len(lost):,} of {n:,} cells", lost
+        remedies = ["correct them or drop their rows", fill, other]
+    elif len(reading.far) and not wanted:
+        fault = f"has {len(reading.far):,} of {n:,} values absurdly far from the others (their median is "
+        fault, cells = f"{fault}{median(reading.values):g})", reading.far
+        remedies = ["correct them", fill, f"{option(name, 'number')} keeps them"]
+    if fault:
+        where = f": {listed(origin, column, cells)}" if len(cells) else ""
+        raise ValueError(f"the column {name!r} {fault}{where}; {', or '.join(remedies)}.")
 
 
 def option(name, kind: str) -> str:
@@ -578,12 +560,12 @@ def median(values: Float[np.ndarray, " n"]) -> float:
     "The median of what is no nan; of halves, so that two large numbers do not overflow."
     return float(2 * np.nanmedian(values / 2))
 
-# %% ../../nbs/05_sources/00_columns.ipynb #cu000028
+
 def check_kinds(
     kinds: dict[str, str],  # name → kind
     names,  # of the columns of the table
 ):
     "Raises `ValueError` for a column that is not there, and for a kind that is none."
     for name, kind in kinds.items():
-        lookup(name, {column: None for column in names}, f"--as {name}={kind}: the column")
+        lookup(name, dict.fromkeys(names), f"--as {name}={kind}: the column")
         lookup(kind, KINDS, f"--as {name}={kind}: the kind")
