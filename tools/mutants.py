@@ -118,7 +118,7 @@ FAULTS = {  # module → what would be wrong → the text, and what is put in it
         "a batch that is not full counts as full": ("seen += len(rows)", "seen += self.settings.batch_size"),
         "the learning rate ignores what the method says": ("self.method.lr_factor(self.epoch) *", "1 *"),
     },
-    "sources.splits": {
+    "sources.data": {
         "a split is not divided alike within groups": (
             "+ 0.5) / groups.counts[groups.ids]",
             "+ 0.5) / len(groups)",

@@ -25,8 +25,7 @@ from ..algorithm.groups import Groups, Overlap, group_names
 from ..core.tables import percent
 from .representation import Representation
 from ..sources.blanks import Guess, known_groups, value_codes, without_unlabelled
-from ..sources.data import Data
-from ..sources.splits import SPLITS
+from ..sources.data import SPLITS, Data
 
 # %% ../../nbs/07_grouping/04_guess.ipynb #gg400007
 CS = tuple(10 ** (k / 2) for k in range(-8, 1))  # inverse strengths of the penalty, tried from the strongest

@@ -24,8 +24,7 @@ from .guess import MOST_ROWS, fit_linear, guess_attribute, log_probability
 from .representation import represent
 from ..records.seals import writable_folder, write_whole
 from ..sources.blanks import blank_cells, ids_of_known, known_values, value_codes, without_unlabelled
-from ..sources.data import Data
-from ..sources.splits import SPLITS
+from ..sources.data import SPLITS, Data
 
 # %% ../../nbs/07_grouping/10_labelling.ipynb #sm000007
 def even_shares(

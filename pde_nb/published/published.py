@@ -36,10 +36,9 @@ from ..core.arguments import did_you_mean, lookup
 from ..core.environment import check_installed, need
 from ..core.tables import Table
 from ..records.seals import writable_folder
-from ..sources.data import Data, make_data
+from ..sources.data import SPLITS, Data, make_data, split_codes
 from ..sources.examples import Texts, file_sizes, find_pictures
 from ..sources.opening import check_options, only_known, open_path
-from ..sources.splits import SPLITS, split_codes
 from ..sources.table_files import check_table_file, read_table
 from ..sources.tables import text_column
 

@@ -43,7 +43,7 @@ from pde_nb.report.page import (
     variable,
 )
 from ..runs.record import RunRecord, judged_in, rung_text
-from ..sources.splits import SPLITS
+from ..sources.data import SPLITS
 from ..training.folder import flat
 
 # %% ../../nbs/10_report/02_run_page.ipynb #066cb0d0

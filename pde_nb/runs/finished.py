@@ -34,8 +34,7 @@ from ..records.seals import COPY_AGAIN, read_sealed, write_sealed
 from .grouped import as_kept
 from .record import RunRecord, count_split
 from .spec import build, decide
-from ..sources.data import Data
-from ..sources.splits import SPLITS
+from ..sources.data import SPLITS, Data
 from pde_nb.training.folder import (
     check_files,
     hold,

@@ -201,8 +201,7 @@ import warnings
 import numpy as np
 
 from ..published.published import PUBLISHED, count_cells
-from ..sources.data import Data
-from ..sources.splits import SPLITS
+from ..sources.data import SPLITS, Data
 
 # %% ../../nbs/08_runs/04_presets.ipynb #made0002
 def preset_for(data: Data, method: str, variant: str) -> Preset:

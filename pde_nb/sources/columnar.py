@@ -21,9 +21,8 @@ from jaxtyping import Int, Shaped
 from ..core.environment import need
 from .blanks import column_with_blanks
 from .columns import option, says_missing
-from .data import Data, make_data
+from .data import Data, make_data, split_code
 from .examples import Arrays, Texts, fingerprint, string_array
-from .splits import split_code
 from .stored import LARGE, cache_folder, cached_array, known_digest
 from .tables import check_roles
 

@@ -15,9 +15,8 @@ import numpy as np
 from ..core.arguments import did_you_mean
 from ..core.environment import need
 from .blanks import blank_cells, check_unlabelled, column_with_blanks
-from .data import Data, make_data
+from .data import SPLITS, Data, make_data, split_code
 from .examples import Texts, find_pictures, make_arrays, string_array
-from .splits import SPLITS, split_code
 from .tables import from_table
 
 # %% ../../nbs/05_sources/14_hubs.ipynb #9b07182e

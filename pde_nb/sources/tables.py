@@ -35,9 +35,8 @@ from pde_nb.sources.columns import (
     twins,
     understand,
 )
-from .data import Data, make_data
+from .data import Data, make_data, split_codes
 from .examples import Columns, Pictures, Texts, find_pictures, string_array
-from .splits import split_codes
 from .table_files import check_twice, read_table
 
 # %% ../../nbs/05_sources/03_tables.ipynb #ta000009

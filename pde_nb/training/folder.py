@@ -40,8 +40,7 @@ from pde_nb.records.seals import (
     write_whole,
 )
 from ..sources.blanks import Guess, KeptGuess
-from ..sources.data import Data
-from ..sources.splits import SPLITS
+from ..sources.data import SPLITS, Data
 from .checkpoints import EarlierVersion, load_state, save_state
 from .ranks import ALONE, Ranks
 
