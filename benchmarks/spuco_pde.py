@@ -29,7 +29,7 @@ from pde_nb.methods.pde import PDE, default_schedule
 from pde_nb.published.published import open_data
 from pde_nb.records.seals import writable_folder, write_sealed
 from pde_nb.runs.spec import build, decide
-from pde_nb.training.checkpoints import own_randomness
+from pde_nb.training.ranks import generators_kept
 
 # ---- spuco ------------------------------------------------------------------------------------
 
@@ -117,12 +117,12 @@ def spuco_trainer(run, orders, evaluate):
 
 def train_ours(run, evaluate):
     """Our loop, with the weights after the last epoch; without evaluation only its steps."""
-    with own_randomness(run):
+    with generators_kept(run.device):
         while not run.finished:
             run.model.train()
             left = run.steps()
             for i, rows in enumerate(left):
-                run.train_step(rows, len(left) - i)
+                run.train_step(rows)
             if evaluate:
                 run.end_epoch()
             else:

@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Int
 
-from .groups import Groups, balanced_counts, random_rank
+from .groups import Groups, balanced_counts, random_rank, stream
 from ..core.arguments import Checked, Count, CountOrZero, whole_number
 
 # %% ../../nbs/02_algorithm/03_expansion.ipynb #ef68cc21
@@ -126,7 +126,7 @@ def expansion_plan(
 ) -> Plan:
     """The plan of `alg:method`, all its random choices made. Warns when most of the data stays unused.
     Raises `ValueError` for an empty group (unless skipped) or more examples than there are."""
-    rng = np.random.default_rng(seed)
+    rng = stream(seed, "plan")
 
     def take(counts):  # ranks of the rest, negative where drawn; and what was drawn, shuffled
         rank = random_rank(groups, rng) - counts[groups.ids]

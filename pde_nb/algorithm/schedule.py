@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Int
 
 from .expansion import Plan, Schedule, expansion_plan, small_group_cap
-from .groups import Groups, balanced_counts
+from .groups import Groups, balanced_counts, stream
 from ..core.arguments import Checked, Count, NonNegative, Range, Share, whole_number
 
 # %% ../../nbs/02_algorithm/04_schedule.ipynb #sche0008
@@ -171,11 +171,11 @@ class ExpansionSchedule:
         epoch = self.epoch if epoch is None else epoch
         active, seed, size = self.active(epoch), self.plan.seed, self.round_size
         if self.pace is None:
-            return np.random.default_rng([seed, epoch]).permutation(active)
+            return stream(seed, "order", epoch).permutation(active)
         began = self.at(epoch).began
         first = (epoch - began) * size
         passes = range(first // len(active), -(-(first + size) // len(active)))
-        shown = [np.random.default_rng([seed, began, 2, p]).permutation(active) for p in passes]
+        shown = [stream(seed, "pass", began, p).permutation(active) for p in passes]
         return np.concatenate(shown)[first - passes[0] * len(active) :][:size]
 
     def finished(self, epoch: int | None = None) -> bool:

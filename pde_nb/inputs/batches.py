@@ -24,7 +24,7 @@ def batches(
     order: Int[np.ndarray, " m"],  # the examples of an epoch, in their random order
     size: int,  # examples per batch, at least 1
     lengths=None,  # (n,) tokens of each example of the data set; None: no bucketing
-    seed=(),  # of the order of the batches, an integer or several; used with lengths only
+    seed=0,  # of the order of the batches, or a generator; used with lengths only
 ) -> list[Int[np.ndarray, " b"]]:
     "The batches of an epoch. Raises `ValueError` for a size below 1, and for lengths that are too few."
     order = np.asarray(order)

@@ -14,9 +14,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from ..algorithm.groups import Groups, balanced_subset
+from ..algorithm.groups import Groups, balanced_subset, stream
 from ..core.arguments import Count, NonNegative, Positive
-from .base import Method, balanced_draw, balancing_weights, coarse, epoch_rng, plain_epochs
+from .base import Method, balanced_draw, balancing_weights, coarse, plain_epochs
 
 # %% ../../nbs/07_methods/02_baselines.ipynb #5b74417d
 @dataclass
@@ -49,7 +49,7 @@ class Subsample(Balanced):
         return cls(plain_epochs(kind) * SMALLER, empty="skip")
 
     def setup(self):
-        rng = np.random.default_rng([self.seed])
+        rng = stream(self.seed, "subset")
         self.subset = balanced_subset(coarse(self.groups, self.by), rng, self.cap, self.empty)
 
     def active(self, epoch):
@@ -84,7 +84,7 @@ class Resampling(Balanced):
         self.balance = coarse(self.groups, self.by)
 
     def order(self, epoch):
-        return balanced_draw(self.balance, epoch_rng(self.seed, epoch))
+        return balanced_draw(self.balance, stream(self.seed, "order", epoch))
 
 # %% ../../nbs/07_methods/02_baselines.ipynb #a40fe0cb
 def batch_group_losses(
@@ -123,7 +123,7 @@ class GroupDRO(Method):
     def order(self, epoch):
         if self.balance is None:
             return super().order(epoch)
-        return balanced_draw(self.balance, epoch_rng(self.seed, epoch))
+        return balanced_draw(self.balance, stream(self.seed, "order", epoch))
 
     def loss(self, losses, groups):
         mean, count = batch_group_losses(losses, groups, len(self.q))

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 
-from ..algorithm.groups import Groups, balanced_subset, group_names, random_rank
+from ..algorithm.groups import Groups, balanced_subset, group_names, random_rank, stream
 from ..algorithm.metrics import averages, count_correct
 from ..core.arguments import Count, number
 from .base import Method
@@ -223,7 +223,7 @@ class DFR(Method):
         mean, scale = np.zeros(data.x.shape[1]), np.ones(data.x.shape[1])
         if self.standardise:
             mean, scale = moments(train.x)
-        rng = np.random.default_rng([self.seed, 5])
+        rng = stream(self.seed, "head")
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             tried = self.tune(val, data, n_classes, rng, mean, scale)

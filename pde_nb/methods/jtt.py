@@ -15,9 +15,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from ..algorithm.groups import Groups, group_names
+from ..algorithm.groups import Groups, group_names, stream
 from ..core.arguments import Count, NonNegative, Positive
-from .base import Batch, CannotRun, Method, epoch_rng, plain_epochs
+from .base import Batch, CannotRun, Method, plain_epochs
 
 # %% ../../nbs/07_methods/07_jtt.ipynb #55e4ad68
 @dataclass(frozen=True, eq=False)
@@ -153,5 +153,5 @@ class JTT(Method):
             raise ValueError("method 'jtt' knows no mistakes before its first stage; use robust_fit.")
         more = np.repeat(self.wrong, self.upweight - (self.copies == "paper"))
         copies = np.concatenate([np.arange(len(self.groups)), more])
-        shown = epoch_rng(self.seed, epoch).permutation(copies)
+        shown = stream(self.seed, "order", epoch).permutation(copies)
         return shown[: len(self.groups)] if self.short else shown

@@ -15,10 +15,10 @@ from jaxtyping import Int
 
 from ..algorithm.expansion import Schedule, expansion_plan, small_group_cap
 from ..algorithm.expansion import ledger as plan_ledger
-from ..algorithm.groups import Groups, balanced_counts
+from ..algorithm.groups import Groups, balanced_counts, stream
 from ..algorithm.schedule import ExpansionSchedule, Pace
 from ..core.arguments import Count, NonNegative, Positive, Range, Share, did_you_mean, number, rounded_up
-from .base import Method, check_attributes, epoch_rng, settings_text
+from .base import Method, check_attributes, settings_text
 
 # %% ../../nbs/07_methods/06_pde.ipynb #plain001
 FOR_TEXTS = dict(warmup_epochs=15, most=10)
@@ -280,4 +280,4 @@ class BalancedPDE(PDE):
         ids = self.groups.ids[active]
         weights = 1 / np.bincount(ids)[ids]
         size = self.pacing.round_size
-        return epoch_rng(self.seed, epoch, 3).choice(active, size, p=weights / weights.sum())
+        return stream(self.seed, "order", epoch).choice(active, size, p=weights / weights.sum())

@@ -21,7 +21,6 @@ from ..core.arguments import lookup
 from ..inputs.batches import batches
 from ..records.seals import write_whole
 from .record import RunRecord
-from ..training.checkpoints import random_state, set_random_state
 from ..training.trainer import Trainer
 
 # %% ../../nbs/08_runs/10_logs.ipynb #lg00003
@@ -120,15 +119,13 @@ class Logs:
             nonlocal told
             if len(run.curve) == told:
                 return
-            told, state = len(run.curve), random_state(run.device)
+            told = len(run.curve)
             try:
                 rows = self.write(run.curve, names)
                 for function in self.functions:
                     self.attempt("on_epoch", function, rows[-1])
             except EndRun as e:
                 run.stopped = run.stopped or str(e) or "ended by on_epoch"
-            finally:
-                set_random_state(state, run.device)
 
         return [tell] if self.names or self.functions else []
 

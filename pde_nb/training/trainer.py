@@ -16,13 +16,14 @@ import numpy as np
 import torch
 from torch import nn
 
+from ..algorithm.groups import stream
 from ..inputs.batches import Source, batches
-from ..methods.base import Batch, Method, epoch_rng
+from ..methods.base import Batch, Method
 from ..sources.data import Data
 from . import selection
-from .checkpoints import identity, own_randomness, random_state
+from .checkpoints import identity
 from .progress import device_error, has_bf16, progress_bar
-from .ranks import ALONE, Ranks
+from .ranks import ALONE, Ranks, generators_kept, seed_generators
 from .selection import predict
 from .settings import Settings, check_run, make_optimiser
 
@@ -74,7 +75,6 @@ class Trainer:
         self.best = None  # score of the best epoch
         self.best_weights = self.best_optimiser = None  # the optimiser's only for a method that may go back
         self.right = None  # which validation examples were right when last evaluated
-        self.random_state = None  # of the generators, once there is one
         self.to_device()
 
     def to_device(self):
@@ -117,7 +117,8 @@ class Trainer:
     def batches_of(self, epoch: int) -> list[np.ndarray]:
         "All batches of an epoch, as rows of the data set."
         rows = self.train_rows[self.method.order(epoch)]
-        return batches(rows, self.settings.batch_size, self.source.lengths, (self.seed, epoch))
+        rng = stream(self.seed, "batches", epoch)
+        return batches(rows, self.settings.batch_size, self.source.lengths, rng)
 
     def steps(self) -> list[np.ndarray]:
         "The batches of the running epoch that are left, as rows of the data set."
@@ -148,10 +149,9 @@ class Trainer:
         if self.called is None:
             self.called = self.ranks.networks(self.networks)
         at = torch.as_tensor(rows, device=self.device)
-        key = self.seed, self.epoch, self.step
-        rng = epoch_rng(self.seed, self.epoch, 1, self.step)
+        rng = stream(self.seed, "step", self.epoch, self.step)
         with self.autocast():
-            x, (scores, *beside) = self.ranks.forward(self.called, self.source.batch, rows, rng, key)
+            x, (scores, *beside) = self.ranks.forward(self.called, self.source.batch, rows, rng)
         return Batch(x, self.y[at], self.groups[at], self.examples[at], scores, tuple(beside))
 
     def train_step(self, rows: np.ndarray):
@@ -193,6 +193,7 @@ class Trainer:
         "Evaluate, remember the best, tell the method, and move on to the next epoch."
         self.check_finite()
         self.ranks.check_buffers(self.networks)
+        seed_generators(int(stream(self.seed, "validation", self.epoch).integers(2**32)))
         found = self.validate()
         self.right = found.right
         better = self.method.keeps == "last" or found.beats(self.best, self.settings.ties)
@@ -258,7 +259,6 @@ class Trainer:
             optimiser=self.optimiser.state_dict(),
             method=self.method.state_dict(),
             beside=[net.state_dict() for net in self.own],
-            random=random_state(self.device),
             progress={name: getattr(self, name) for name in PROGRESS} | dict(loss_sum=float(self.loss_sum)),
         )
 
@@ -277,7 +277,6 @@ class Trainer:
         for group in self.optimiser.param_groups:
             group["fused"] = self.device.type == "cuda" or None
         self.method.load_state_dict(state["method"])
-        self.random_state = state["random"]
         progress = dict(state["progress"])
         self.start_epoch(progress["epoch"], progress["step"], progress.pop("loss_sum"))
         self.__dict__.update(progress)
@@ -293,7 +292,7 @@ def train(
     Raises `ValueError` when no epoch was ever evaluated, and when a batch does not fit into the memory of
     the device."""
     began = time.monotonic() - run.seconds
-    with own_randomness(run), progress_bar(run, bar and run.ranks.main) as show:
+    with generators_kept(run.device), progress_bar(run, bar and run.ranks.main) as show:
 
         def call(over):
             for callback in callbacks:
