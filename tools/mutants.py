@@ -54,8 +54,8 @@ FAULTS = {  # module → what would be wrong → the text, and what is put in it
     "comparison.paired": {
         "a paired test is one-sided": ("(values, 0).pvalue)", "(values, 0).pvalue / 2)"),
         "the best method is named by the test set": (
-            'return over_seeds(result, "val_worst_group").mean,',
-            'return over_seeds(result, "worst_group").mean,',
+            'for key in ("val_worst_group", "val_group_mean")',
+            'for key in ("worst_group", "group_mean")',
         ),
     },
     "algorithm.groups": {

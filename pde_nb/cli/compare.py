@@ -60,7 +60,7 @@ def compare(
 
     keep_memory()
     from pde_nb.core.arguments import number, visible, whole_number
-    from pde_nb.report.runs_page import comparison_page, write_comparison
+    from pde_nb.report.report import comparison_page, write_comparison
     from pde_nb.runs.logs import asked_logs
 
     settings = asked.settings()

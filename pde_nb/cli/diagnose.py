@@ -104,8 +104,10 @@ def next_line(diagnosis, opened: DataOptions) -> str:
     from pde_nb.cli.opening import data_words
 
     if opened.attribute or not diagnosis.candidates:
-        return diagnosis.suggestion.command
-    return command_line("diagnose", *data_words(opened.opened()), "--attribute", diagnosis.candidates[0].name)
+        return diagnosis.suggestion["command"]
+    return command_line(
+        "diagnose", *data_words(opened.opened()), "--attribute", diagnosis.candidates[0]["name"]
+    )
 
 
 def sample_command(opened: DataOptions, attribute: str) -> str:

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 from ..algorithm.expansion import Schedule, small_group_cap
 from ..algorithm.groups import balanced_counts, group_names
-from ..analysis.attention import attention_by_group, draw_attention, viewer
+from ..analysis.attention import attention_by_group, draw_attention
 from ..comparison.comparison import Contender, contend, run_folder
 from ..comparison.paired import paired, points_text
 from ..comparison.trials import Result, over_seeds, result_from_dict, settings_name
@@ -34,6 +34,7 @@ from ..networks.models import default_model
 from ..published.published import PUBLISHED
 from ..records.seals import surroundings
 from ..report.run_page import active_counts
+from ..runs.finished import reopened
 from ..runs.presets import DEFAULTS, PRESETS
 from ..runs.record import RunRecord
 from ..sources.data import Data
@@ -629,8 +630,8 @@ def fig_demo(record: dict, data: Data, out: Path, device=None) -> Figure:
         result = row_result(row)
         folders.append(run_folder(out / "runs", row["run_name"], result.chosen, result.trials[0].seed))
     names = [row["name"] for row in record["rows"]]
-    viewers = [viewer(folder, data, name, device=device) for folder, name in zip(folders, names)]
-    attention = attention_by_group(viewers, "test", 1)
+    runs = {name: reopened(folder, data, device=device) for folder, name in zip(folders, names)}
+    attention = attention_by_group(runs, "test", 1)
     fig = Figure(figsize=(9.8, max(4.8, 1.45 * len(attention.pictures) + 0.8)), dpi=85, layout="constrained")
     left, right = fig.subfigures(1, 2, width_ratios=(1, 1.15), wspace=0.04)
     above, below = left.subplots(2, 1)

@@ -71,19 +71,19 @@ def page_file(records, html: bool, out: str | None) -> Path | None:
 # %% ../../nbs/12_cli/07_report.ipynb #rp0006
 def asked_page(records, data: str | None, place: Path | None):
     "The page of some runs, with what the model says where it can be asked; `place`: the folder of the page."
-    from pde_nb.report.report import Answers, default_split, make_page
+    from pde_nb.report.report import default_split, make_page
 
     split = default_split(records[0], "test")
-    known = Answers() if len(records) > 1 else answers(records[0], split, data)
+    known = None if len(records) > 1 else answers(records[0], split, data)
     maps = attention_maps(records, split, data)
     return make_page(records, split, known, maps, place)
 
 
 def answers(record, split: str, data: str | None):
     "What the model of a run says of a split, or the reason why it cannot be asked."
-    from pde_nb.analysis.predictions import Mistakes, PredictionFigures
+    from pde_nb.analysis.predictions import Answers
+    from pde_nb.analysis.predictions import answers as ask
     from pde_nb.cli.opening import open_again
-    from pde_nb.report.report import Answers, ask_run
     from pde_nb.runs.finished import reopened
 
     try:
@@ -91,12 +91,12 @@ def answers(record, split: str, data: str | None):
             raise ValueError("this is a record without weights, so the model cannot be asked again.")
         opened = open_again(record.folder, data)
         print(f"evaluating {len(opened.rows(split)):,} {split} examples", file=sys.stderr)
-        return ask_run(reopened(record.folder, opened), split, 6)
+        return ask(reopened(record.folder, opened), split)
     except (ValueError, ImportError) as e:
         if data:
             raise
         note = f"not shown: {e}"
-        return Answers(Mistakes(split, note=note), PredictionFigures(split, note=note))
+        return Answers(split, note=note)
 
 
 def attention_maps(records, split: str, data: str | None):

@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['MOST_NUMBERS', 'FOLDS', 'SUBSETS', 'STRENGTHS', 'RATES', 'REFERENCES', 'encoded', 'boosted_trees', 'logistic',
-           'averaged_heads', 'heads', 'Reference', 'references_for', 'run_reference', 'check_kind']
+           'averaged_heads', 'heads', 'Reference', 'references_for', 'run_reference', 'check_kind', 'blank_result',
+           'fitted']
 
 # %% ../../nbs/09_comparison/07_references.ipynb #ref00004
 import time
@@ -16,6 +17,8 @@ from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float, Int
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
 
 from ..algorithm.groups import Overlap, balanced_subset, random_rank
 from ..algorithm.metrics import count_correct
@@ -48,10 +51,7 @@ def encoded(data: Data) -> Float[np.ndarray, "n d"]:
 # %% ../../nbs/09_comparison/07_references.ipynb #ref00009
 def boosted_trees(x, data: Data, seed: int, learning_rate: float, trees: int = 200):
     "Boosted trees with the same total weight for every group; validation chooses how many trees count."
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    train, val = data.rows("train"), data.rows("val")
-    groups = data.groups("train")
+    train, val, groups = data.rows("train"), data.rows("val"), data.groups("train")
     how = dict(learning_rate=learning_rate, max_iter=trees, early_stopping=False, random_state=seed)
     weights = balancing_weights(groups)[groups.ids]
     model = HistGradientBoostingClassifier(**how).fit(x[train], data.y[train], sample_weight=weights)
@@ -64,8 +64,6 @@ def boosted_trees(x, data: Data, seed: int, learning_rate: float, trees: int = 2
 
 def logistic(x, data: Data, seed: int, C: float):
     "Logistic regression with the same total weight for every group."
-    from sklearn.linear_model import LogisticRegression
-
     train, groups = data.rows("train"), data.groups("train")
     model = LogisticRegression(C=C, max_iter=1000)
     model.fit(x[train], data.y[train], sample_weight=balancing_weights(groups)[groups.ids])
@@ -74,8 +72,6 @@ def logistic(x, data: Data, seed: int, C: float):
 # %% ../../nbs/09_comparison/07_references.ipynb #ref00011
 def averaged_heads(x, data: Data, at: Int[np.ndarray, " m"], asked: Int[np.ndarray, " k"], C: float, rng):
     "What the mean of regressions on balanced subsets of the rows `at` says of the rows `asked`."
-    from sklearn.linear_model import LogisticRegression
-
     total = np.zeros((len(asked), data.n_classes))
     for _ in range(SUBSETS):
         subset = at[balanced_subset(data.train_groups.part(at), rng, None, "skip")]
@@ -100,7 +96,7 @@ def heads(x, data: Data, seed: int, C: float, on: tuple[str, ...]):
     on_test = averaged_heads(x, data, np.concatenate([train, val]), test, C, rng)
     return on_val, on_test, f"fitted to validation rows; the figures there are cross-fitted in {FOLDS} parts"
 
-# %% ../../nbs/09_comparison/07_references.ipynb #ref00012
+
 @dataclass(frozen=True)
 class Reference:
     "A model of scikit-learn that methods are compared with."
@@ -141,28 +137,31 @@ def run_reference(
     Raises `CannotRun` for inputs of another kind and for groups that are not known, and `ValueError` where
     the file of the result is damaged, or of another comparison.
     """
-    reference, path = REFERENCES[name], Path(out) / f"{name}.json"
+    reference, path, seeds = REFERENCES[name], Path(out) / f"{name}.json", list(seeds)
     check_kind(name, data)
     writable_folder(out)
     data = regrouped(data, (train_by,) if isinstance(train_by, str) else train_by)
-    result = earlier_result(path, blank_result(name, data), seeds)
-    trials = {trial.seed: trial for trial in result.trials}
-    x = None if trials.keys() >= set(seeds) else encoded(data)
-    if not trials:
-        first = [fitted(reference, x, data, seeds[0], settings) for settings in reference.tried]
-        figures = [trial_figures(trial) for trial in first]
-        tried = [Attempt(s, f.val_worst_group, f.val_group_mean) for s, f in zip(reference.tried, figures)]
-        best = max(range(len(tried)), key=lambda i: (tried[i].val_worst_group, tried[i].val_group_mean))
-        result = replace(result, tried=tuple(tried), chosen=reference.tried[best])
-        trials = {seeds[0]: first[best]}
-    for seed in seeds:
-        if seed not in trials:
-            trials[seed] = fitted(reference, x, data, seed, result.chosen)
-        result = replace(result, trials=tuple(trials[s] for s in seeds if s in trials))
-        result.write(path)
-        worst, seconds = trial_figures(trials[seed]).val_worst_group, trials[seed].seconds
-        titles = f"{name:14} {visible(settings_name(result.chosen)):14} seed {seed}"
-        say(f"{titles}  worst group on validation {100 * worst:5.1f} %, {seconds:.3g} s")
+    result = blank_result(name, data)
+    if path.exists():
+        earlier = Result.read(path)
+        if differences := spec_differences(earlier.spec, result.spec):
+            lines = "; ".join(differences)
+            raise ValueError(f"{str(path)!r} is of another comparison: {lines}. Name another folder.")
+        if [trial.seed for trial in earlier.trials] == seeds:
+            return earlier
+    x = encoded(data)
+    first = [fitted(reference, x, data, seeds[0], settings) for settings in reference.tried]
+    figures = [trial_figures(trial) for trial in first]
+    scores = [(of["val_worst_group"], of["val_group_mean"]) for of in figures]
+    best = scores.index(max(scores))
+    chosen = reference.tried[best]
+    trials = first[best], *(fitted(reference, x, data, seed, chosen) for seed in seeds[1:])
+    tried = tuple(Attempt(settings, *score) for settings, score in zip(reference.tried, scores))
+    result = replace(result, tried=tried, chosen=chosen, trials=trials)
+    result.write(path)
+    for of in result.frame.itertuples():
+        titles = f"{name:14} {visible(settings_name(chosen)):14} seed {of.seed}"
+        say(f"{titles}  worst group on validation {100 * of.val_worst_group:5.1f} %, {of.seconds:.3g} s")
     return result
 
 
@@ -175,12 +174,11 @@ def check_kind(name: str, data: Data):
             remedy = "compute embeddings of them first, and compare on those (from_arrays)"
         raise CannotRun(f"{name!r} is a reference for {wanted}, and the inputs are {kind}; {remedy}.")
 
-# %% ../../nbs/09_comparison/07_references.ipynb #ref00015
+
 def blank_result(name: str, data: Data) -> Result:
     "The result of a reference before its first fit."
-    reference, about = REFERENCES[name], surroundings()
+    reference, about, judged = REFERENCES[name], surroundings(), data.evaluation("train")
     versions = dict(about["versions"], **{"scikit-learn": metadata.version("scikit-learn")})
-    judged = data.evaluation("train")
     more = {key: list(value) for key, value in reference.more.items()}
     return Result(
         method=dict(name=name, title=reference.title, reference=True, **more),
@@ -198,17 +196,6 @@ def blank_result(name: str, data: Data) -> Result:
         trials=(),
         groups=data.guess and dict(how=data.guess.how, **data.guess.judged),
     )
-
-
-def earlier_result(path: Path, blank: Result, seeds) -> Result:
-    "What was fitted before with the same first seed; the blank result where there is nothing."
-    if not path.exists():
-        return blank
-    earlier = Result.read(path)
-    if differences := spec_differences(earlier.spec, blank.spec):
-        remedy = "Name another folder."
-        raise ValueError(f"{str(path)!r} is of another comparison: {'; '.join(differences)}. {remedy}")
-    return earlier if earlier.trials[0].seed == seeds[0] else blank
 
 
 def fitted(reference: Reference, x, data: Data, seed: int, settings: dict) -> Trial:

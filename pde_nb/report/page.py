@@ -4,8 +4,9 @@
 
 # %% auto #0
 __all__ = ['ROWS', 'TEMPLATES', 'STYLE', 'DAY', 'NAMES', 'MARKS', 'GLYPHS', 'HTML_PAGES', 'MARKDOWN_PAGES', 'Share', 'Part',
-           'Mark', 'Link', 'interval', 'shown', 'plain', 'linked', 'Listing', 'variable', 'shape', 'new_axes', 'draw',
-           'svg_of', 'html_cell', 'in_rows', 'unbroken', 'environment', 'Page', 'write_text']
+           'Mark', 'Link', 'interval', 'shown', 'plain', 'linked', 'Listing', 'csv_text', 'table', 'section',
+           'variable', 'shape', 'new_axes', 'draw', 'svg_of', 'html_cell', 'unbroken', 'environment', 'Page',
+           'write_text']
 
 # %% ../../nbs/10_report/01_page.ipynb #7b3d119f
 import io
@@ -123,16 +124,15 @@ class Listing:
         "All rows as comma-separated values, which no spreadsheet takes for formulas."
         lines = []
         for row in self.rows:
-            lines.append({})
+            cells = {}
             for head, cell in row.items():
-                many = {head: cell}
                 if isinstance(cell, Share):
-                    many = {f"{head}{end}": 100 * x for end, x in zip(("", " low", " high"), cell)}
+                    cells |= {f"{head}{end}": 100 * x for end, x in zip(("", " low", " high"), cell)}
                 elif isinstance(cell, Part):
-                    many = {head: cell.n, f"{head} of": cell.of}
-                for name, x in many.items():
-                    text = "" if x is None or x != x else f"{x:.6g}" if isinstance(x, float) else str(x)
-                    lines[-1][disarm(visible(name))] = disarm(visible(text, keep="\n\t"))
+                    cells |= {head: cell.n, f"{head} of": cell.of}
+                else:
+                    cells[head] = cell
+            lines.append({disarm(visible(head)): csv_text(cell) for head, cell in cells.items()})
         return pd.DataFrame(lines).to_csv(index=False, lineterminator="\r\n")
 
     def markdown(self) -> Markup:
@@ -149,6 +149,23 @@ class Listing:
 
     _repr_markdown_ = markdown
 
+
+def csv_text(cell) -> str:
+    "A cell of a file."
+    if cell is None or cell != cell:
+        return ""
+    return disarm(visible(f"{cell:.6g}" if isinstance(cell, float) else cell, keep="\n\t"))
+
+
+def table(*how, **more) -> dict:
+    "A `Listing` as a block of a page."
+    return dict(table=Listing(*how, **more))
+
+
+def section(title: str, *blocks: dict) -> dict:
+    "A section of a page."
+    return dict(title=title, blocks=list(blocks))
+
 # %% ../../nbs/10_report/01_page.ipynb #8558ebb4
 TEMPLATES = PackageLoader("pde_nb.report", "templates")
 STYLE = (files("pde_nb.report") / "templates" / "style.css").read_text(encoding="utf-8")
@@ -159,48 +176,37 @@ MARKS, GLYPHS = "os^DvP", "●■▲◆▼✚"
 
 def variable(style: int | str | None) -> str:
     "The variable of the style sheet that has the colour of a style."
-    return "faint" if style is None else style if isinstance(style, str) else f"c{style % 6}"
+    if isinstance(style, int):
+        return f"c{style % 6}"
+    return style or "faint"
 
 
 def shape(style: int | str | None, kinds: str = MARKS) -> str:
     "The marker of a style, of matplotlib or as a letter."
-    number = style or 0
-    return (
-        kinds[3 if style == "subject" else 0]
-        if isinstance(number, str)
-        else kinds[(number + number // 6) % 6]
-    )
+    if isinstance(style, int):
+        return kinds[(style + style // 6) % 6]
+    return kinds[3 if style == "subject" else 0]
 
 
-def new_axes(x_label: str = "", y_label: str = "", columns: int = 1, height: float = 250):
-    "A figure 440 units wide and its axes: one, or a list of several beside each other."
-    fig = Figure(figsize=(440 / 72, height / 72), layout="constrained")
-    axes = fig.subplots(1, columns, squeeze=False)[0]
-    for ax in axes:
-        ax.set_axisbelow(True)
-        ax.spines[:].set_visible(False)
-        ax.grid(axis="y" if columns == 1 else "x", color=DAY["line"], lw=1)
-        ax.tick_params(length=0, labelsize=12, labelcolor=DAY["fg"])
-        ax.set_xlabel(x_label, size=12, color=DAY["soft"])
-        ax.set_ylabel(y_label, size=12, color=DAY["soft"])
-    return fig, axes[0] if columns == 1 else axes
+def new_axes(x_label: str, y_label: str):
+    "A figure 440 × 250 units large, and its axes."
+    fig = Figure(figsize=(440 / 72, 250 / 72), layout="constrained")
+    ax = fig.subplots()
+    ax.set_axisbelow(True)
+    ax.spines[:].set_visible(False)
+    ax.grid(axis="y", color=DAY["line"], lw=1)
+    ax.tick_params(length=0, labelsize=12, labelcolor=DAY["fg"])
+    ax.set_xlabel(x_label, size=12, color=DAY["soft"])
+    ax.set_ylabel(y_label, size=12, color=DAY["soft"])
+    return fig, ax
 
 
 def draw(ax, x, y, style: int | str | None, line: bool = True, markers: bool = True, hollow: bool = False):
     "One series; points that are not finite are left out, and no line leads over them."
-    colour = DAY[variable(style)]
-    many = len(x) > 40
-    ax.plot(
-        x,
-        y,
-        color=colour,
-        lw=1.6,
-        ls="-" if line else "",
-        marker=shape(style) if markers else "",
-        ms=4 if many and not line else 6,
-        markevery=len(x) // 12 if many and line else 1,
-        mfc=DAY["bg"] if hollow else colour,
-    )
+    colour, many = DAY[variable(style)], len(x) > 40
+    how = dict(color=colour, lw=1.6, ls="-" if line else "", marker=shape(style) if markers else "")
+    how |= dict(ms=4 if many and not line else 6, markevery=len(x) // 12 if many and line else 1)
+    ax.plot(x, y, mfc=DAY["bg"] if hollow else colour, **how)
 
 
 def svg_of(fig: Figure, title: str) -> Markup:
@@ -230,17 +236,6 @@ def html_cell(value):
     return value if isinstance(value, Markup) else visible(str(value).replace("\r\n", "\n"), keep="\n")
 
 
-def in_rows(blocks: list[dict]) -> list[list[dict]]:
-    "Blocks one by one, but charts that follow each other in one row."
-    rows = []
-    for block in blocks:
-        if rows and "figure" in block and "figure" in rows[-1][-1]:
-            rows[-1].append(block)
-        else:
-            rows.append([block])
-    return rows
-
-
 def unbroken(text: str) -> str:
     "A figure and its unit on one line."
     return re.sub(r"(?<=\d) (?=%|points)", "\N{NO-BREAK SPACE}", str(text))
@@ -249,8 +244,8 @@ def unbroken(text: str) -> str:
 def environment(finalize, **options) -> Environment:
     "Templates, and what they call."
     made = Environment(loader=TEMPLATES, trim_blocks=True, lstrip_blocks=True, finalize=finalize, **options)
-    made.filters |= dict(shown=shown, variable=variable, rows=in_rows, linked=linked)
-    made.filters |= dict(unbroken=unbroken, glyph=lambda style: shape(style, GLYPHS))
+    made.filters |= dict(shown=shown, variable=variable, linked=linked, unbroken=unbroken)
+    made.filters["glyph"] = lambda style: shape(style, GLYPHS)
     made.filters["fenced"] = lambda text: Markup(fenced(text))
     return made
 
@@ -280,18 +275,16 @@ class Page:
         return self.markdown
 
     def _repr_html_(self):
-        return Markup(
-            '<iframe srcdoc="{}" style="width:100%;height:640px;border:0" title="report"></iframe>'
-        ).format(str(self.html))
+        look = Markup('<iframe srcdoc="{}" style="width:100%;height:640px;border:0" title="report"></iframe>')
+        return look.format(str(self.html))
 
     def save(self, path) -> Path:
         """Write the page, whole or not at all: Markdown where the name ends in .md, else HTML. Raises
         `ValueError` where nothing can be written."""
         path = Path(path)
         if path.is_dir():
-            raise ValueError(
-                f"{str(path)!r} is a folder; name a file, such as {str(path / 'report.html')!r}."
-            )
+            named = str(path / "report.html")
+            raise ValueError(f"{str(path)!r} is a folder; name a file, such as {named!r}.")
         writable_folder(path.parent)
         write_text(path, self.markdown if path.suffix == ".md" else self.html)
         return path
@@ -299,10 +292,10 @@ class Page:
     def save_tables(self, folder, prefix: str = "") -> list[Path]:
         """Write every table of the page as NAME.csv into a folder, with all of its rows. Raises `ValueError`
         where nothing can be written."""
-        folder = writable_folder(folder)
-        for name, text in self.tables.items():
-            write_text(folder / f"{prefix}{name}.csv", text)
-        return [folder / f"{prefix}{name}.csv" for name in self.tables]
+        paths = {name: writable_folder(folder) / f"{prefix}{name}.csv" for name in self.tables}
+        for name, path in paths.items():
+            write_text(path, self.tables[name])
+        return list(paths.values())
 
 
 def write_text(path: Path, text: str):

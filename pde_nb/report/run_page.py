@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['TOO_GOOD', 'FEW', 'SHOWN', 'AVERAGES', 'NOT_ASKED', 'MOST_CLASSES', 'run_headline', 'group_order', 'group_styles',
            'group_section', 'origin_section', 'training_rung', 'guess_blocks', 'predictions_sections', 'class_blocks',
-           'rate_cell', 'calibration_blocks', 'rate_sections', 'mistake_sections', 'mistake_card', 'attention_sections',
+           'rate_cell', 'calibration_blocks', 'rate_sections', 'mistake_sections', 'attention_sections',
            'training_section', 'growths', 'over_epochs', 'group_curves', 'worst_curve', 'active_counts', 'share_chart',
            'entry_section', 'command_text', 'cost_text', 'seconds_text', 'settings_text', 'making_sections',
            'as_record', 'link_to', 'run_page']
@@ -21,8 +21,8 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from ..algorithm.metrics import GroupCounts
-from ..analysis.attention import Attention, picture_address
-from ..analysis.predictions import RATES, Mistakes, PredictionFigures, rate_differences
+from ..analysis.attention import Attention
+from ..analysis.predictions import RATES, Answers, picture_address, rate_differences
 from ..core.statistics import detectable_difference, wilson_interval
 from ..core.tables import percent
 from ..methods.registry import find_method, method_names, method_title
@@ -30,7 +30,6 @@ from pde_nb.report.page import (
     DAY,
     ROWS,
     Link,
-    Listing,
     Mark,
     Page,
     Part,
@@ -38,8 +37,10 @@ from pde_nb.report.page import (
     draw,
     interval,
     new_axes,
+    section,
     shape,
     svg_of,
+    table,
     variable,
 )
 from ..runs.record import RunRecord, judged_in, rung_text
@@ -55,18 +56,17 @@ def run_headline(record: RunRecord, split: str) -> dict:
     figures, counts = record.figures(split), record.counts(split)
     correct, total = int(counts.correct[counts.worst_index]), int(counts.total[counts.worst_index])
     points = 100 * float(detectable_difference(total, (correct + 0.5) / (total + 1)))
+    ends = interval(figures.worst_group_low, figures.worst_group_high)
     notes = (
         figures.worst_group_name,
-        f"95 % interval {interval(figures.worst_group_low, figures.worst_group_high)}, for the minimum over "
-        f"{int((counts.total > 0).sum())} groups",
+        f"95 % interval {ends}, for the minimum over {int((counts.total > 0).sum())} groups",
         f"{total:,} examples: enough to show a difference of {points:.1f} points from another model in 8 of "
         "10 cases",
     )
     tiles = [("average", percent(figures.average), f"all {split} examples alike")]
     if figures.adjusted_average is not None:
-        tiles.append(
-            ("adjusted average", percent(figures.adjusted_average), "groups weighted as in training")
-        )
+        adjusted = percent(figures.adjusted_average)
+        tiles.append(("adjusted average", adjusted, "groups weighted as in training"))
     note = f"after {record.cost.passes_to_best:.2f} passes over the training data"
     if record.first:
         note += ", those of the first stage included"
@@ -103,12 +103,11 @@ def group_styles(counts: GroupCounts) -> dict[str, int | None]:
 
 def group_section(record: RunRecord, split: str) -> dict:
     "Every group, with the split that is asked for first, and its training examples; and the averages."
-    splits, sizes = sorted(record.splits, key=lambda s: s != split), record.train_counts
-    found, styles = {s: record.figures(s) for s in splits}, group_styles(record.counts(split))
-    groups = []
-    for i in group_order(record.counts(split).accuracy):
-        name = record.counts(split).names[i]
-        row = {"group": Mark(styles[name], name)}
+    counts, sizes, groups, averages = record.counts(split), record.train_counts, [], []
+    found = {s: record.figures(s) for s in sorted(record.splits, key=lambda s: s != split)}
+    styles = group_styles(counts)
+    for i in group_order(counts.accuracy):
+        row = {"group": Mark(styles[counts.names[i]], counts.names[i])}
         for s, figures in found.items():
             group = figures.groups[i]
             row[f"{s}, %"] = Share(group.accuracy, group.low, group.high) if group.n else "no examples"
@@ -117,7 +116,6 @@ def group_section(record: RunRecord, split: str) -> dict:
             share = 100 * sizes[i] / max(sum(sizes), 1)
             row |= {"training": sizes[i], "share, %": f"{share:.1f}" if share >= 1 else f"{share:.2g}"}
         groups.append(row)
-    averages = []
     for key, meaning in AVERAGES.items():
         row = {"average": key.replace("_", " ")}
         for s, figures in found.items():
@@ -129,8 +127,7 @@ def group_section(record: RunRecord, split: str) -> dict:
     caption = "Accuracy with Wilson's 95 % interval."
     if len(groups) > ROWS:
         caption += f" The {ROWS} worst of {len(groups)} groups."
-    tables = Listing("groups", groups, caption), Listing("averages", averages)
-    return dict(title="Groups", blocks=[dict(table=table) for table in tables])
+    return section("Groups", table("groups", groups, caption), table("averages", averages))
 
 # %% ../../nbs/10_report/02_run_page.ipynb #add66f32
 def origin_section(record: RunRecord) -> list[dict]:
@@ -147,21 +144,16 @@ def origin_section(record: RunRecord) -> list[dict]:
             ladder.append({"for": use, "groups": words})
     caption = "From the firmest to the weakest: true groups, the labelled part of them, predicted groups, "
     caption += "inferred groups, classes, the average."
-    blocks = [dict(table=Listing("rungs", ladder, caption))]
+    blocks = [table("rungs", ladder, caption)]
     if kept.guess.how != "probe":
-        blocks.append(
-            dict(note=f"An earlier version inferred the groups ({kept.guess.how}), without labels.")
-        )
-    else:
-        for name, of in kept.guess.record["attributes"].items():
-            blocks += guess_blocks(name, of, kept.guess.record["seen"])
-        n, most = int(kept.training.trusted_counts.sum()), kept.guess.record["most_wrong"]
-        text = (
-            f"A balanced set may draw from {n:,} of {len(kept.training):,} training rows: of each group the "
-        )
-        text += f"surest, as long as at most {percent(most, 0)} of them are probably wrong."
-        blocks.append(dict(text=text))
-    return [dict(title="Where the groups come from", blocks=blocks)]
+        note = f"An earlier version inferred the groups ({kept.guess.how}), without labels."
+        return [section("Where the groups come from", *blocks, dict(note=note))]
+    for name, of in kept.guess.record["attributes"].items():
+        blocks += guess_blocks(name, of, kept.guess.record["seen"])
+    n, most = int(kept.training.trusted_counts.sum()), percent(kept.guess.record["most_wrong"], 0)
+    text = f"A balanced set may draw from {n:,} of {len(kept.training):,} training rows: of each group the "
+    text += f"surest, as long as at most {most} of them are probably wrong."
+    return [section("Where the groups come from", *blocks, dict(text=text))]
 
 
 def training_rung(record: RunRecord) -> str:
@@ -169,9 +161,9 @@ def training_rung(record: RunRecord) -> str:
     name, kept = record.config["method"]["name"], record.kept
     if name in method_names() and "train" not in find_method(name).needs_groups:
         return f"none: {record.method_title} does without"
-    if kept.guess.how != "probe":
-        return f"{int((kept.training.counts > 0).sum())} inferred groups of {len(kept.training):,} rows"
     n, (labelled, rows) = int((kept.training.counts > 0).sum()), kept.labelled(0)
+    if kept.guess.how != "probe":
+        return f"{n} inferred groups of {len(kept.training):,} rows"
     if labelled == rows:
         return f"{n} true groups of {rows:,} rows"
     return f"{n} predicted groups of {rows:,} rows, {labelled or 'none'} of them labelled by hand"
@@ -197,7 +189,7 @@ def guess_blocks(name: str, of: dict, seen: str) -> list[dict]:
         "Of these wrong: the share of the predicted rows that probably belong elsewhere, by the probe's own "
     )
     caption += "certainty. Expected in all: labelled rows and the probabilities of the others, added up."
-    return [dict(text=text), *([dict(table=Listing(f"guess_{name}", rows, caption))] if rows else [])]
+    return [dict(text=text), *([table(f"guess_{name}", rows, caption)] if rows else [])]
 
 # %% ../../nbs/10_report/02_run_page.ipynb #c081ff1b
 NOT_ASKED = (
@@ -207,43 +199,42 @@ NOT_ASKED = (
 MOST_CLASSES = 12  # of more, the page has the most frequent confusions
 
 
-def predictions_sections(found: PredictionFigures | None) -> list[dict]:
+def predictions_sections(found: Answers | None) -> list[dict]:
     "What follows from the predictions of a run; where there are none, a note that says why."
     if found is None or found.note:
         note = NOT_ASKED if found is None else found.note
-        return [dict(title="Classes, calibration and rates", blocks=[dict(note=note)])]
+        return [section("Classes, calibration and rates", dict(note=note))]
     sections = [
-        dict(title=f"Classes, {found.split}", blocks=class_blocks(found)),
-        dict(title=f"Calibration, {found.split}", blocks=calibration_blocks(found)),
+        section(f"Classes, {found.split}", *class_blocks(found)),
+        section(f"Calibration, {found.split}", *calibration_blocks(found)),
     ]
     return [*sections, *rate_sections(found)]
 
 
-def class_blocks(found: PredictionFigures) -> list[dict]:
+def class_blocks(found: Answers) -> list[dict]:
     "Which class is taken for which, and how each class does."
     names, matrix = found.confusion.index, found.confusion.to_numpy().tolist()
     caption = "Examples by label and by what the model says; right ones are emphasised."
     rows = [
-        {"labelled": name, **{f"said {n}": k for n, k in zip(names, row)}} for name, row in zip(names, matrix)
+        dict(labelled=name) | {f"said {n}": k for n, k in zip(names, row)} for name, row in zip(names, matrix)
     ]
     strong = frozenset((k, f"said {name}") for k, name in enumerate(names))
     if len(names) > MOST_CLASSES:
-        pairs = [(n, i, k) for i, row in enumerate(matrix) for k, n in enumerate(row) if n and i != k]
-        pairs.sort(key=lambda pair: (-pair[0], pair[1:]))
-        rows = [{"labelled": names[i], "said": names[k], "examples": n} for n, i, k in pairs]
+        pairs = [(-n, i, k) for i, row in enumerate(matrix) for k, n in enumerate(row) if n and i != k]
+        rows = [{"labelled": names[i], "said": names[k], "examples": -n} for n, i, k in sorted(pairs)]
         caption, strong = f"The most frequent of {len(pairs)} confusions.", frozenset()
     areas = []
     for c in found.classes.itertuples():
         area = Share(c.area, c.low, c.high) if c.low == c.low else 100 * c.area
         row = {"class": c.Index, "examples": c.examples, "recall, %": rate_cell(c.right, c.examples)}
         areas.append(row | {"precision, %": rate_cell(c.right, c.told), "area under the curve, %": area})
-    text = "Precision: of what the model says is the class, how much is. Recall: of the class, how much it "
-    text += (
-        "finds. Area: how often an example of the class has a higher probability of it than one of another. "
+    text = (
+        "Precision: of what the model says is the class, how much is. Recall: of it, how much it finds. "
+        "Area: how often an example of the class has a higher probability of it than one of another. "
+        "With 95 % intervals: Wilson's for shares, DeLong's for the area."
     )
-    text += "With 95 % intervals: Wilson's for shares, DeLong's for the area."
-    confusions = [dict(table=Listing("confusion", rows, caption, most=20, strong=strong))] if rows else []
-    return [*confusions, dict(table=Listing("classes", areas, text))]
+    confusions = [table("confusion", rows, caption, most=20, strong=strong)] if rows else []
+    return [*confusions, table("classes", areas, text)]
 
 
 def rate_cell(n: int, of: int) -> Share | None:
@@ -251,7 +242,7 @@ def rate_cell(n: int, of: int) -> Share | None:
     return Share(n / of, *map(float, wilson_interval(n, of))) if of else None
 
 
-def calibration_blocks(found: PredictionFigures) -> list[dict]:
+def calibration_blocks(found: Answers) -> list[dict]:
     "Whether the model is as sure as it is right: of all examples, by group, and over ranges."
     every, *groups = found.calibration.itertuples()
     text = (
@@ -270,27 +261,22 @@ def calibration_blocks(found: PredictionFigures) -> list[dict]:
         "Right with Wilson's 95 % interval. By chance: the error of a calibrated model on as many examples."
     )
     ranges = found.reliability
-    x, y = 100 * ranges.confidence, 100 * (ranges.right / ranges.examples)
-    start = 100 * ranges.index.min()
+    x, y, start = 100 * ranges.confidence, 100 * ranges.right / ranges.examples, 100 * ranges.index.min()
     fig, ax = new_axes("how sure the model is, %", "right, %")
     draw(ax, (start, 100), (start, 100), None, markers=False)
     draw(ax, x, y, "subject")
     ax.set(xlim=(start - 2, 102), ylim=(max(0.0, min((*y, start)) - 4), 102))
     chart = svg_of(fig, "How often the model is right, by how sure it is")
     legend = [("subject", "this model"), (None, "calibrated")]
-    return [
-        dict(text=text),
-        dict(table=Listing("calibration", rows, caption)),
-        dict(title="Right against sure", figure=chart, legend=legend),
-    ]
+    chart = dict(title="Right against sure", figure=chart, legend=legend)
+    return [dict(text=text), table("calibration", rows, caption), chart]
 
 
-def rate_sections(found: PredictionFigures) -> list[dict]:
+def rate_sections(found: Answers) -> list[dict]:
     "How often the model says a class for each value of an attribute, and the largest differences."
     if not len(found.rates):
         return []
-    kinds = dict(zip(RATES, ("selection rate", "true positives", "false positives")))
-    rows = []
+    kinds, rows = dict(zip(RATES, ("selection rate", "true positives", "false positives"))), []
     for r in found.rates.to_dict("records"):
         row = {"says": r["label"], "of": f"{r['attribute']}={r['value']}", "examples": r["examples"]}
         row |= {f"{name}, %": rate_cell(r[key], r[RATES[key]]) for key, name in kinds.items()}
@@ -305,34 +291,35 @@ def rate_sections(found: PredictionFigures) -> list[dict]:
         "Largest difference between two values, in points. That of the selection rate is the demographic "
         "parity difference; the equalised odds difference is the larger one of the other two."
     )
-    tables = [Listing("rates", rows, caption), Listing("rate-differences", gaps, largest)]
-    return [dict(title=f"Selection rates, {found.split}", blocks=[dict(table=table) for table in tables])]
+    tables = table("rates", rows, caption), table("rate-differences", gaps, largest)
+    return [section(f"Selection rates, {found.split}", *tables)]
 
 # %% ../../nbs/10_report/02_run_page.ipynb #81901e21
-def mistake_sections(mistakes: Mistakes | None) -> list[dict]:
+def mistake_sections(found: Answers | None) -> list[dict]:
     "The worst mistakes of each group, and all of them in short; a sentence where there are none to show."
-    if mistakes is None:
+    if found is None:
         return []
-    title = f"Worst mistakes, {mistakes.split}"
-    if mistakes.note:
-        return [dict(title=title, blocks=[dict(note=mistakes.note)])]
-    if not mistakes.shown:
-        return [
-            dict(title=title, blocks=[dict(text=f"There are none: every {mistakes.split} example is right.")])
-        ]
+    title = f"Worst mistakes, {found.split}"
+    if found.note:
+        return [section(title, dict(note=found.note))]
+    if not found.shown:
+        return [section(title, dict(text=f"There are none: every {found.split} example is right."))]
     lead = (
         "The mistakes with the highest loss of each group, the worst group first. They may be hard, wrongly "
     )
     lead += "labelled, or show what the model goes by."
-    if len(mistakes.groups) > len(mistakes.shown):
-        lead += f" The {len(mistakes.shown)} worst of {len(mistakes.groups)} groups."
-    lead += " Rows are counted from 0, as in split.csv and ledger.csv of the run."
-    blocks = [dict(text=lead)]
-    for name, worst in mistakes.shown.items():
-        heading = "{}: {:,} of {:,} wrong".format(name, *mistakes.groups.loc[name])
-        blocks.append(dict(title=heading, cards=[mistake_card(mistake) for mistake in worst.itertuples()]))
+    if len(found.wrong) > len(found.shown):
+        lead += f" The {len(found.shown)} worst of {len(found.wrong)} groups."
+    blocks = [dict(text=f"{lead} Rows are counted from 0, as in split.csv and ledger.csv of the run.")]
+    for name, worst in found.shown.items():
+        cards = []
+        for m in worst.itertuples():
+            said = f"labelled {m.label}, said {m.predicted} with {100 * m.sure:.0f} %"
+            cards.append(dict(lines=(said, f"row {m.row}"), picture=m.picture, text=m.text))
+        heading = "{}: {:,} of {:,} wrong".format(name, *found.wrong.loc[name])
+        blocks.append(dict(title=heading, cards=cards))
     rows = []
-    for m in mistakes.rows.sort_values("right", kind="stable").to_dict("records"):
+    for m in found.mistakes.sort_values("right", kind="stable").to_dict("records"):
         row = {"row": str(m["row"]), **({"picture": m["file"]} if "file" in m else {})}
         row |= {"group": m["group"], "labelled": m["label"], "said": m["predicted"]}
         rows.append(row | {"with, %": 100 * m["sure"], "label has, %": 100 * m["right"]})
@@ -342,16 +329,7 @@ def mistake_sections(mistakes: Mistakes | None) -> list[dict]:
     caption += "the label has."
     if len(rows) > ROWS:
         caption += f" The first {ROWS} of {len(rows):,}; page.save_tables(FOLDER) writes them all."
-    return [dict(title=title, blocks=[*blocks, dict(table=Listing("mistakes", rows, caption))])]
-
-
-def mistake_card(mistake) -> dict:
-    "A mistake that is shown: what it is labelled, what the model says, and which row of the data."
-    lines = (
-        f"labelled {mistake.label}, said {mistake.predicted} with {100 * mistake.sure:.0f} %",
-        f"row {mistake.row}",
-    )
-    return dict(lines=lines, picture=mistake.picture, text=mistake.text)
+    return [section(title, *blocks, table("mistakes", rows, caption))]
 
 
 def attention_sections(attention: Attention | None) -> list[dict]:
@@ -360,7 +338,7 @@ def attention_sections(attention: Attention | None) -> list[dict]:
         return []
     title = f"What the model looks at, {attention.split}"
     if attention.note:
-        return [dict(title=title, blocks=[dict(note=attention.note)])]
+        return [section(title, dict(note=attention.note))]
     lead = (
         "Orange is where the evidence for the answer that a run gives lies (Grad-CAM); grey is where there "
         "is none. The pictures are drawn at random from each group, the same for all runs. Every map is "
@@ -374,13 +352,11 @@ def attention_sections(attention: Attention | None) -> list[dict]:
     for name, pictures in groupby(attention.pictures, lambda shown: shown.group):
         rows = []
         for shown in pictures:
-            lines = f"labelled {shown.label}", f"row {shown.row}"
-            rows.append([dict(picture=picture_address(shown.picture), lines=lines)])
-            for answer in shown.answers:
-                says = f"says {answer.says}, {100 * answer.sure:.0f} %"
-                rows[-1].append(dict(picture=picture_address(answer.overlay), lines=[says]))
+            cards = [(shown.picture, [f"labelled {shown.label}", f"row {shown.row}"])]
+            cards += [(a.overlay, [f"says {a.says}, {100 * a.sure:.0f} %"]) for a in shown.answers]
+            rows.append([dict(picture=picture_address(x, 160, 82), lines=lines) for x, lines in cards])
         blocks.append(dict(title=name, heads=["picture", *attention.names], strips=rows))
-    return [dict(title=title, blocks=blocks)]
+    return [section(title, *blocks)]
 
 # %% ../../nbs/10_report/02_run_page.ipynb #2de20ac9
 def training_section(record: RunRecord, split: str) -> dict:
@@ -409,8 +385,8 @@ def training_section(record: RunRecord, split: str) -> dict:
     draw(ax, range(len(curve)), losses, "loss", markers=len(curve) <= 40)
     chart = svg_of(fig, "Mean training loss over epochs")
     caption = "Cross-entropy of the examples that the epoch showed."
-    charts.append(dict(title="Training loss", figure=chart, caption=caption))
-    return dict(title="Training", blocks=[dict(text=" ".join(notes)), *charts])
+    loss = dict(title="Training loss", figure=chart, caption=caption)
+    return section("Training", dict(text=" ".join(notes)), *charts, loss)
 
 
 def growths(record: RunRecord) -> list[float]:
@@ -437,17 +413,17 @@ def over_epochs(record: RunRecord, y_label: str, shaded: bool = True):
 
 def group_curves(record: RunRecord, split: str) -> dict:
     "The validation accuracy of every group over epochs, in percent, where all of its examples were counted."
-    counts = record.counts("val")
-    styles = group_styles(record.counts(split))
+    counts, styles = record.counts("val"), group_styles(record.counts(split))
     coloured = [name for name in counts.names if styles[name] is not None]
     grey = [name for name in counts.names if styles[name] is None] if len(counts.names) <= ROWS else []
+    correct, counted = (
+        np.array([entry[key] for entry in record.curve], float) for key in ("correct", "counted")
+    )
+    whole = (counted == counts.total) & (counts.total > 0)
+    accuracy = 100 * np.divide(correct, counted, out=np.full(counted.shape, np.nan), where=whole)
     fig, ax = over_epochs(record, "validation accuracy, %")
     for name in [*grey, *coloured]:
-        g = counts.names.index(name)
-        y = np.full(len(record.curve), np.nan)
-        for i, entry in enumerate(record.curve):
-            if entry["counted"][g] == counts.total[g] > 0:
-                y[i] = 100 * entry["correct"][g] / entry["counted"][g]
+        y = accuracy[:, counts.names.index(name)]
         draw(ax, range(len(y)), y, styles[name], markers=styles[name] is not None)
     ax.set_ylim(max(0.0, 10 * np.floor(ax.get_ylim()[0] / 10)), 101)
     legend = [(styles[name], name) for name in coloured] + ([(None, f"{len(grey)} others")] if grey else [])
@@ -466,7 +442,7 @@ def worst_curve(record: RunRecord) -> dict:
     chart = svg_of(fig, "Worst-group accuracy on validation over epochs")
     return dict(title="The worst group", figure=chart, legend=legend)
 
-# %% ../../nbs/10_report/02_run_page.ipynb #113cf398
+
 def active_counts(record: RunRecord) -> np.ndarray:  # (stages, groups)
     """How many examples of each training group are in the active set of each stage of a run with a ledger:
     all that entered until then, unless the warm-up set was replaced, as the size in the record tells."""
@@ -515,7 +491,7 @@ def entry_section(record: RunRecord) -> dict:
             text = f"Every epoch drew from {'all ' * (sizes[0] == n)}{sizes[0]:,} of {n:,} training examples."
         if any(entry["stage"] for entry in curve):
             text += " The ledger of this run is not here."
-        return dict(title="What entered when", blocks=[dict(text=text)])
+        return section("What entered when", dict(text=text))
     active, rows, best = active_counts(record).sum(1), [], curve[record.best_epoch]
     for stage, entered in enumerate(record.entered.counts):
         rates = [entry["lr"] for entry in curve if entry["stage"] == stage]
@@ -530,8 +506,7 @@ def entry_section(record: RunRecord) -> dict:
     text += f"({percent(active[-1] / n)}). The chosen epoch, {record.best_epoch}, was trained on "
     text += f"{best['active']:,}{'; it is an average' if best.get('averaged') else ''}."
     caption = "New examples per stage and group; ledger.csv of the run names each one."
-    blocks = [dict(text=text), dict(table=Listing("entries", rows, caption))]
-    return dict(title="What entered when", blocks=blocks)
+    return section("What entered when", dict(text=text), table("entries", rows, caption))
 
 
 def command_text(record: RunRecord) -> str:
@@ -581,25 +556,23 @@ def making_sections(record: RunRecord) -> list[dict]:
     "Command, cost, settings; and what is needed to make the run again."
     config, where = record.config, record.surroundings or {}
     described = flat({name: config.get(name) or {} for name in ("method", "settings", "inputs")})
+    settings = [{"setting": name, "value": settings_text(value)} for name, value in described.items()]
     origin = {name: config.get(name) for name in ("model", "weights", "seed", "data", "data_digest")}
     opened = {k: v for k, v in (record.opened or {}).items() if v and k != "columns"}
-    origin["opened"] = ", ".join(
-        f"{k} {' '.join(v) if isinstance(v, list) else v}" for k, v in opened.items()
-    )
-    origin |= dict(start=config.get("start"), python=where.get("python")) | (where.get("versions") or {})
+    words = (f"{k} {' '.join(v) if isinstance(v, list) else v}" for k, v in opened.items())
+    origin |= dict(opened=", ".join(words), start=config.get("start"), python=where.get("python"))
+    origin |= where.get("versions") or {}
     origin |= {name: where.get(name) for name in ("revision", "system")}
-    settings = [{"setting": name, "value": settings_text(value)} for name, value in described.items()]
-    known = [
-        {"what": name.replace("_", " "), "value": settings_text(value)}
-        for name, value in origin.items()
-        if value not in (None, "")
-    ]
+    known = []
+    for name, value in origin.items():
+        if value not in (None, ""):
+            known.append({"what": name.replace("_", " "), "value": settings_text(value)})
     caption = "Data with the same digest have the same labels, split, groups and inputs; the same seed and "
     caption += "versions on a CPU give the same weights."
-    making = [dict(code=command_text(record)), dict(text=cost_text(record))]
+    making = dict(code=command_text(record)), dict(text=cost_text(record))
     return [
-        dict(title="How it was made", blocks=[*making, dict(table=Listing("settings", settings, most=200))]),
-        dict(title="To make it again", blocks=[dict(table=Listing("origin", known, caption))]),
+        section("How it was made", *making, table("settings", settings, most=200)),
+        section("To make it again", table("origin", known, caption)),
     ]
 
 # %% ../../nbs/10_report/02_run_page.ipynb #591f5466
@@ -625,9 +598,8 @@ def link_to(path, place, name: str | None = None) -> Link:
 def run_page(
     record: RunRecord,
     split: str,  # that the page is about; one that was evaluated
-    mistakes: Mistakes | None = None,
+    found: Answers | None = None,  # what follows from its predictions
     attention: Attention | None = None,
-    found: PredictionFigures | None = None,  # what follows from its predictions
     place=None,  # folder of the page, from which it leads to the files of the run
 ) -> Page:
     "The page of one run. Raises `ValueError` for a split that was not evaluated."
@@ -646,7 +618,7 @@ def run_page(
         group_section(record, split),
         *origin_section(record),
         *predictions_sections(found),
-        *mistake_sections(mistakes),
+        *mistake_sections(found),
         *attention_sections(attention),
         training_section(record, split),
         entry_section(record),
