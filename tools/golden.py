@@ -55,7 +55,7 @@ def run(code, *args, folder):
         "PYTHONWARNINGS": "ignore",
     }
     how = dict(cwd=folder, env=env, capture_output=True, text=True, encoding="utf-8")
-    done = subprocess.run([sys.executable, "-c", code, *args], **how, text=True, encoding="utf-8")
+    done = subprocess.run([sys.executable, "-c", code, *args], **how)
     if done.returncode:
         raise SystemExit(f"{' '.join(args)} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}")
     return done.stdout
