@@ -47,8 +47,7 @@ from pde_nb.records.seals import write_sealed
 from pde_nb.runs.spec import build, decide
 from pde_nb.sources.data import from_arrays
 from pde_nb.sources.examples import Pictures, Texts
-from pde_nb.sources.table_files import example_table
-from pde_nb.sources.tables import from_table
+from pde_nb.sources.tables import example_table, from_table
 from pde_nb.theory.data_model import DataModel, dense_patches, draw_features, draw_sample
 from pde_nb.theory.experiment import CASES, SYNTHETIC_PRESETS, after_warmup, draw_world, warm_up
 from pde_nb.theory.network import descend, structured

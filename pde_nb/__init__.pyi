@@ -36,7 +36,7 @@ from .sources.data import Data as Data
 from .sources.data import from_arrays as from_arrays
 from .sources.hubs import from_hf as from_hf
 from .sources.hubs import from_wilds as from_wilds
-from .sources.table_files import example_table as example_table
+from .sources.tables import example_table as example_table
 from .sources.tables import from_folder as from_folder
 from .sources.tables import from_table as from_table
 from .training.settings import Settings as Settings

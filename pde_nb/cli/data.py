@@ -27,7 +27,7 @@ def example(name: str = "loans", /, *, root: str = "."):
     """
     if name != "loans":
         raise ValueError(f"there is no example {name!r}; the one there is is called loans.")
-    from pde_nb.sources.table_files import example_table
+    from pde_nb.sources.tables import example_table
 
     table = example_table(Path(root, "loans.csv"))
     line = command_line("train", "--data", table, "--label", "granted", "--attribute", "district")
@@ -124,7 +124,7 @@ def sample(*, opened: DataOptions, out: str, n: Whole = 200, where: str | None =
     from pde_nb.grouping.labelling import choose_sheet, write_sheet
     from pde_nb.sources.blanks import mask_blanks
     from pde_nb.sources.opening import read_arrays
-    from pde_nb.sources.table_files import read_table
+    from pde_nb.sources.tables import read_table
 
     if Path(out).exists():
         raise ValueError(f"--out {out!r} is there already, and nothing is overwritten; name another file.")

@@ -74,7 +74,7 @@ def possible_attributes(opened: DataOptions, data) -> dict:
 
     from pde_nb.analysis.diagnosis import MAX_VALUES
     from pde_nb.sources.opening import read_arrays
-    from pde_nb.sources.table_files import read_table
+    from pde_nb.sources.tables import read_table
 
     path = Path(opened.data)
     used = {opened.label, opened.split or "split", *(opened.text or ()), opened.image}

@@ -133,7 +133,7 @@ def check_roles(label: str, attributes: list[str]):
 def columns_of(rows, preparation: Preparation, label: str, attributes) -> list[str]:
     "The columns of attributes that a table has. Raises `ValueError` where one, or the label, is missing."
     if isinstance(rows, (str, Path)):
-        from pde_nb.sources.table_files import table_pieces
+        from pde_nb.sources.tables import table_pieces
 
         path, rows = rows, next(table_pieces(rows, 1), None)
         if rows is None:

@@ -23,7 +23,7 @@ from ..inputs.encoding import ColumnCode, encode, known_cells, spelled
 from ..inputs.preparation import Preparation
 from ..sources.columns import read
 from ..sources.examples import Arrays, Columns, Pictures, Texts, find_pictures, make_arrays, string_array
-from ..sources.table_files import check_twice, table_pieces
+from ..sources.tables import check_twice, table_pieces
 
 # %% ../../nbs/07_prediction/02_rows.ipynb #nw000005
 @dataclass(frozen=True, eq=False)

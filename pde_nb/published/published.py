@@ -39,8 +39,7 @@ from ..records.seals import writable_folder
 from ..sources.data import SPLITS, Data, make_data, split_codes
 from ..sources.examples import Texts, file_sizes, find_pictures
 from ..sources.opening import check_options, only_known, open_path
-from ..sources.table_files import check_table_file, read_table
-from ..sources.tables import text_column
+from ..sources.tables import check_table_file, read_table, text_column
 
 # %% ../../nbs/05_published/04_published.ipynb #f81762a0
 PUBLISHED = {  # tab:app-datanum and the papers it cites: examples per group in train, val, test
