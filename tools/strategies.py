@@ -12,26 +12,12 @@ from hypothesis import strategies as st
 SHARP = "|<>&\"'`*_~^$#\\%{}[]();,=+-@ "
 LETTERS = st.characters(exclude_categories=("C", "Z", "M"), exclude_characters="\u115f\u1160\u3164\uffa0")
 names = st.text(st.one_of(st.sampled_from(SHARP), LETTERS), min_size=1, max_size=12)
-cells = st.one_of(st.text(st.one_of(st.sampled_from(SHARP), LETTERS), max_size=12), st.integers(-9, 9))
 words = st.text(string.ascii_lowercase, min_size=1, max_size=6)
-
-
-@st.composite
-def grids(draw, lines=False, columns=st.integers(1, 4)):
-    """The head and the rows of a table of any cells; `lines`: some have several lines."""
-    width = draw(columns)
-    some = st.one_of(cells, st.tuples(words, cells, words).map(lambda parts: "{}\n{}\n{}".format(*parts)))
-    cell = some if lines else cells
-    head = draw(st.lists(cell.map(str), min_size=width, max_size=width))
-    return head, draw(st.lists(st.lists(cell, min_size=width, max_size=width), max_size=5))
-
 
 # ---- numbers ---------------------------------------------------------------------------------
 
 shares = st.floats(0, 1)
-levels = st.floats(0.5, 0.999)
 seeds = st.integers(0, 2**31 - 1)
-p_values = st.lists(st.one_of(shares, st.just(float("nan"))), min_size=1, max_size=12)
 finite = st.floats(-1e6, 1e6, width=32)
 # What a command or a table may be given in place of a number.
 odd_numbers = st.one_of(

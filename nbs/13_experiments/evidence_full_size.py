@@ -14,10 +14,9 @@ from evidence_text import joined, number_text
 
 from pde_nb.comparison.paired import Difference, p_text, paired, points_text
 from pde_nb.comparison.trials import Result, Trial, over_seeds, read_results, seed_figures
-from pde_nb.core.paper import PAPER
 from pde_nb.core.statistics import holm
 from pde_nb.core.style import COLOURS, SMALL, new_figure
-from pde_nb.core.tables import DASH, Table, fixed, spread_text
+from pde_nb.core.tables import DASH, PAPER, Table, fixed, spread_text
 
 FULL_SIZE = FOLDER.parent / "full_size"
 METHODS = {  # name of the record → how the page calls it

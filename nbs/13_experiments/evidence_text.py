@@ -18,8 +18,7 @@ from evidence import (
 
 from pde_nb.comparison.paired import Difference, paired, points_text
 from pde_nb.comparison.trials import Result, over_seeds
-from pde_nb.core.paper import PAPER
-from pde_nb.core.tables import fixed, percent
+from pde_nb.core.tables import PAPER, fixed, percent
 
 ONE_POINT = 0.01
 NUMBERS = "none", "one", "two", "three", "four", "five", "six"

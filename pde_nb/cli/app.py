@@ -16,7 +16,6 @@ from cyclopts import App, CycloptsError, Parameter
 
 from . import compare, data, diagnose, evaluate, predict, report, reproduce, train
 from .ending import Exit, last_words, run_command, show, tell
-from ..core.arguments import GONE
 
 # %% ../../nbs/12_cli/13_app.ipynb #ap0005
 START = """Train models that work on every group, and show whether they do.
@@ -122,8 +121,6 @@ def typing_error(error: CycloptsError, words: list[str]) -> str:
     if unknown is None:
         return text
     name = unknown[1].strip("-").replace("-", "_")
-    if name in GONE:
-        return f"{unknown[1]} is no more: {GONE[name]}."
     if "Unknown option" in text and "Did you mean" not in text and words[0] in ("train", "compare"):
         text += f" A setting of the method or of training is given as --set {name}=VALUE."
     return text

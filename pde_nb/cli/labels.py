@@ -25,9 +25,18 @@ from ..comparison.comparison import Contender, contend, run_folder
 from ..comparison.paired import paired, points_text
 from ..comparison.trials import Result, over_seeds, result_from_dict, settings_name
 from ..core.arguments import lookup, number, whole_number
-from ..core.paper import PAPER, average_key, printed
 from ..core.style import CLASS_MARKS, CLASSES, LINES, SMALL, new_figure
-from ..core.tables import DASH, Table, escape_plot, interval_text, percent, spread_text
+from pde_nb.core.tables import (
+    DASH,
+    PAPER,
+    Table,
+    average_key,
+    escape_plot,
+    interval_text,
+    percent,
+    printed,
+    spread_text,
+)
 from ..methods.base import CannotRun, Method
 from ..methods.registry import find_method
 from ..networks.models import default_model

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['LIBRARIES', 'PATIENCE', 'surroundings', 'launched', 'is_main', 'check_one_process', 'need', 'check_installed',
-           'declare_operators', 'import_torchvision', 'NoNetwork', 'check_reachable', 'server_fault', 'load_cached']
+           'import_torchvision', 'NoNetwork', 'check_reachable', 'server_fault', 'load_cached']
 
 # %% ../../nbs/01_core/02_environment.ipynb #nw000004
 import os
@@ -105,30 +105,25 @@ def check_installed(*packages: str):
 
 # %% ../../nbs/01_core/02_environment.ipynb #1745bdb8
 @cache
-def declare_operators():
-    "Declare what torchvision registers when its compiled part can be loaded; kept as long as the process."
-    import torch
-
-    for name in [name for name in sys.modules if name.partition(".")[0] == "torchvision"]:
-        del sys.modules[name]  # what the failed import left behind
-    library = torch.library.Library("torchvision", "FRAGMENT")
-    for operator in ("nms", "qnms"):
-        library.define(f"{operator}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-    return library
-
-
 def import_torchvision():
     """The `torchvision` package with its models, also where its operators do not fit the installed torch.
 
     Raises `ImportError` when it is not installed.
     """
+    import torch
+
+    library = torch.library.Library("torchvision", "FRAGMENT")  # what it declares lasts as long as the name
     try:
         need("torchvision", "a network or a picture")
     except RuntimeError as e:
         if "operator torchvision::" not in str(e):
             raise
-        declare_operators()
+        for name in [name for name in sys.modules if name.partition(".")[0] == "torchvision"]:
+            del sys.modules[name]  # what the failed import left behind
+        for operator in ("nms", "qnms"):
+            library.define(f"{operator}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
     import_module("torchvision.models")
+    sys.modules["torchvision"].declared_operators = library
     return sys.modules["torchvision"]
 
 # %% ../../nbs/01_core/02_environment.ipynb #nw000006

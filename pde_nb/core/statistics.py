@@ -4,15 +4,14 @@
 
 # %% auto #0
 __all__ = ['FAR', 'GAP', 'Summary', 'summary', 'prediction_interval', 'z_value', 'wilson_interval', 'exact_bounds',
-           'detectable_difference', 'holm', 'spread_of', 'far_rows', 'far_columns']
+           'detectable_difference', 'holm', 'far_rows', 'far_columns']
 
 # %% ../../nbs/01_core/03_statistics.ipynb #mv000021
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import betaincinv, stdtrit
+from scipy.special import betaincinv, ndtri, stdtrit
 
 # %% ../../nbs/01_core/03_statistics.ipynb #2eb717c9
 @dataclass(frozen=True)
@@ -25,19 +24,16 @@ class Summary:
     high: float
     n: int
 
-# %% ../../nbs/01_core/03_statistics.ipynb #mv000024
+
 def summary(
     values,  # one per seed
     level: float = 0.95,  # confidence level of the interval for the mean
 ) -> Summary:
     "Mean over seeds, standard deviation and t interval, in the unit of the values; nan where undefined."
     v = np.asarray(values, float)
+    sd = float(v.std(ddof=1)) if len(v) > 1 else float("nan")
+    half = float(stdtrit(max(len(v) - 1, 1), (1 + level) / 2)) * sd / len(v) ** 0.5
     mean = float(v.mean())
-    if len(v) < 2:
-        nan = float("nan")
-        return Summary(mean, nan, nan, nan, len(v))
-    sd = float(v.std(ddof=1))
-    half = t_quantile(len(v), level) * sd / len(v) ** 0.5
     return Summary(mean, sd, mean - half, mean + half, len(v))
 
 
@@ -47,24 +43,18 @@ def prediction_interval(
     level: float = 0.95,
 ) -> tuple[float, float]:
     "Where the figure of one more seed should lie. Raises `ValueError` for fewer than two values."
-    v = np.asarray(values, float)
-    if len(v) < 2:
-        raise ValueError(f"{len(v)} seeds; a prediction needs at least two.")
-    variance = v.var(ddof=1) * (1 + 1 / len(v)) + noise**2
-    half = t_quantile(len(v), level) * variance**0.5
-    return float(v.mean() - half), float(v.mean() + half)
-
-# %% ../../nbs/01_core/03_statistics.ipynb #85663456
-def t_quantile(n: int, level: float) -> float:
-    "The two-sided quantile of the t distribution for n values."
-    return float(stdtrit(n - 1, (1 + level) / 2))
+    over = summary(values, level)
+    if over.n < 2:
+        raise ValueError(f"{over.n} seeds; a prediction needs at least two.")
+    half = float(stdtrit(over.n - 1, (1 + level) / 2)) * (over.sd**2 * (1 + 1 / over.n) + noise**2) ** 0.5
+    return over.mean - half, over.mean + half
 
 # %% ../../nbs/01_core/03_statistics.ipynb #mv000027
 def z_value(tail: float) -> float:
     "The standard normal quantile that leaves `tail` above it. Raises `ValueError` unless it is in (0, 1)."
     if not 0 < tail < 1:
         raise ValueError(f"tail={tail}; a probability is in (0, 1).")
-    return NormalDist().inv_cdf(1 - tail)
+    return float(-ndtri(tail))
 
 
 def wilson_interval(
@@ -130,18 +120,6 @@ FAR = 1000.0  # spreads
 GAP = 100.0  # how many times farther than the values before it
 
 
-def spread_of(
-    x: Float[np.ndarray, " n"],  # finite
-    middle: float,  # the median
-) -> float:
-    "The distance of the quartiles, or of the other values from the median where it is 0; 0 for a constant."
-    low, high = np.partition(x, [len(x) // 4, (3 * len(x)) // 4])[[len(x) // 4, (3 * len(x)) // 4]]
-    if high > low:
-        return float(high / 2 - low / 2) * 2
-    away = abs(x[x != middle] - middle)
-    return float(np.median(away)) if len(away) else 0.0
-
-
 def far_rows(
     x: Float[np.ndarray, " n"],  # nan where there is no value
 ) -> Int[np.ndarray, " k"]:
@@ -150,35 +128,25 @@ def far_rows(
     half = x[there] / 2  # halves, so that no difference overflows
     if len(half) < 8:
         return there[:0]
-    middle = float(np.median(half))
-    reach = max(half.max() - middle, middle - half.min())
-    if not reach > FAR * _rough_spread(half, middle):
+    low, middle, high = np.quantile(half, [0.25, 0.5, 0.75])
+    away = abs(half - middle)
+    spread = high - low
+    if spread == 0:
+        spread = np.median(away[away > 0]) if away.any() else 0
+    if spread == 0 or away.max() / FAR <= spread:
         return there[:0]
-    spread = spread_of(half, middle)
-    if spread == 0 or not reach / FAR > spread:
-        return there[:0]
-    away = abs(half - middle) / spread
     order = np.argsort(away)
-    steps = away[order]
+    steps = away[order] / spread
     alone = (steps[1:] > FAR) & (steps[1:] / GAP > np.maximum(steps[:-1], 1))
-    if not alone.any():
-        return there[:0]
-    return np.sort(there[order[1 + int(alone.argmax()) :]])
+    return np.sort(there[order[1 + int(alone.argmax()) :]]) if alone.any() else there[:0]
 
 
-def _rough_spread(x, middle) -> float:
-    "Less than the spread, from a few values: most columns need no closer look."
-    few = x[:: max(1, len(x) // 1000)]
-    return spread_of(few, middle) / 4
-
-# %% ../../nbs/01_core/03_statistics.ipynb #st990020
 def far_columns(
     x: Float[np.ndarray, "n d"],
 ) -> dict[int, Int[np.ndarray, " k"]]:
     "The columns of an array that have values absurdly far from all others, and the rows of these."
-    few = x[:: max(1, len(x) // 1000)].astype(np.float64)
-    low, high = np.quantile(few, [0.25, 0.75], axis=0)
-    reach = np.maximum(abs(x.max(0).astype(np.float64)), abs(x.min(0).astype(np.float64)))
-    doubtful = np.flatnonzero(reach > FAR * (high - low) / 8).tolist()
+    low, high = np.quantile(x[:: max(1, len(x) // 1000)].astype(np.float64), [0.25, 0.75], axis=0)
+    reach = np.maximum(x.max(0), -x.min(0)).astype(np.float64)
+    doubtful = np.flatnonzero(reach > FAR * (high - low) / 8).tolist()  # most need no closer look
     rows = {column: far_rows(x[:, column].astype(np.float64)) for column in doubtful}
     return {column: at for column, at in rows.items() if len(at)}

@@ -50,7 +50,7 @@ def new_figure(
 # %% ../../nbs/01_core/05_style.ipynb #stylerow2
 @dataclass(frozen=True)
 class Row:
-    "One row of `fig_rows`: a figure and its interval."
+    "One row of `fig_rows`: a figure and its interval. Raises `ValueError` where it lies outside."
 
     name: str
     figure: float
@@ -61,11 +61,9 @@ class Row:
 
     def __post_init__(self):
         if not self.low <= self.figure <= self.high:
-            raise ValueError(
-                f"{self.name}: {self.figure} lies outside its interval [{self.low}, {self.high}]"
-            )
+            raise ValueError(f"{self.name}: {self.figure} is not from {self.low} to {self.high}")
 
-# %% ../../nbs/01_core/05_style.ipynb #stylerow3
+
 def fig_rows(
     panels: dict[str, list[Row]],  # title → rows: one panel each, all of the same names
     label: str,  # of the x axis, with its unit
@@ -74,13 +72,14 @@ def fig_rows(
 ):
     "Dots and intervals: one row a name, the same order in every panel."
     first = next(iter(panels.values()))
-    names = [row.name for row in first]
-    if order:
-        names = [row.name for row in sorted(first, key=lambda row: -row.figure)]
+    names = [row.name for row in (sorted(first, key=lambda row: -row.figure) if order else first)]
     fig, axes = new_figure(len(panels), 0.9 + 0.27 * len(names), 3.4)
     for ax, (title, rows) in zip(axes, panels.items()):
         for row in rows:
-            draw_row(ax, names.index(row.name), row)
+            at, colour = names.index(row.name), COLOURS["subject" if row.subject else "method"]
+            face = "white" if row.hollow else colour
+            ax.plot([row.low, row.high], [at, at], color=colour, lw=1.6, solid_capstyle="round")
+            ax.plot(row.figure, at, "D" if row.subject else "o", ms=5.5, mfc=face, mec=colour, mew=1.3)
         if zero:
             ax.axvline(0, color=COLOURS["average"], lw=0.8, zorder=0)
         ax.set(yticks=range(len(names)), ylim=(len(names) - 0.5, -0.5), xlabel=label)
@@ -89,11 +88,3 @@ def fig_rows(
         ax.grid(axis="x", color="#e4e4e4", lw=0.7)
         ax.set_axisbelow(True)
     return fig
-
-# %% ../../nbs/01_core/05_style.ipynb #stylerow4
-def draw_row(ax, at: int, row: Row):
-    "One dot and its interval, at a height."
-    colour = COLOURS["subject" if row.subject else "method"]
-    face = "white" if row.hollow else colour
-    ax.plot([row.low, row.high], [at, at], color=colour, lw=1.6, solid_capstyle="round")
-    ax.plot(row.figure, at, "D" if row.subject else "o", ms=5.5, mfc=face, mec=colour, mew=1.3)

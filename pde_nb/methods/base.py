@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from ..algorithm.groups import Groups, stream
-from ..core.arguments import Checked, Count, lookup, number, rounded_up, taken_out
+from ..core.arguments import Checked, Count, did_you_mean, lookup, number, rounded_up
 from ..sources.blanks import labelled_examples
 
 # %% ../../nbs/07_methods/01_base.ipynb #26b668c9
@@ -86,7 +86,7 @@ class Method(Checked):
         for name in changes:
             if name not in known:
                 raise ValueError(
-                    f"there is no setting {name!r} for method {self.name!r}{taken_out(name, known)}; "
+                    f"there is no setting {name!r} for method {self.name!r}{did_you_mean(name, known)}; "
                     f"there are {', '.join(known)}."
                 )
         return replace(self, **changes)

@@ -19,7 +19,7 @@ from torch import nn
 
 from ..algorithm.expansion import Schedule
 from ..algorithm.groups import make_groups
-from ..core.arguments import lookup, taken_out, whole_number
+from ..core.arguments import did_you_mean, lookup, whole_number
 from ..inputs.batches import Source
 from ..inputs.inputs import make_source
 from ..methods.base import Method, describe
@@ -230,7 +230,7 @@ def with_changes(method, settings, groups, changes) -> tuple[Method, Settings]:
     for name in changes:
         if name not in known:
             raise ValueError(
-                f"there is no setting {name!r} for method {method.name!r}{taken_out(name, known)}; "
+                f"there is no setting {name!r} for method {method.name!r}{did_you_mean(name, known)}; "
                 f"there are {', '.join(known)}."
             )
     words = {name: "none" for name in ("by", "lr_decay") if name in changes and changes[name] is None}

@@ -24,10 +24,9 @@ from tqdm.auto import tqdm
 from ..algorithm.expansion import Schedule, expansion_plan
 from ..algorithm.groups import make_groups
 from ..core.arguments import Checked, Count, CountOrZero, Fraction, NonNegative, Positive, Share, lookup
-from ..core.paper import PAPER
 from ..core.statistics import prediction_interval, summary
 from ..core.style import COLOURS, SMALL, new_figure
-from ..core.tables import Table, interval_text, percent, spread_text
+from ..core.tables import PAPER, Table, interval_text, percent, spread_text
 from .data_model import DataModel, draw_features, draw_sample
 from .network import Structured, alignments, descend, group_counts, logistic_loss, structured
 from .theorem import noise_load, warmup_iterations
