@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from ..core.arguments import lookup
 from ..core.tables import Table
-from . import balanced_warmup, gradients, growth, momentum_and_expansion, tensor_power, theorem
+from . import gradients, growth, theorem, warmup
 from .gradients import Found
 from ..theory.experiment import run_tasks
 
@@ -78,7 +78,7 @@ CLAIMS = {
     ),
     "lemma:stage1 spurous": Claim(theorem.spurious_time, GIVEN, ABOUT, "median of upper over lower bound"),
     "alg:method, warm-up length": Claim(
-        balanced_warmup.warmup_length, GIVEN, ABOUT, "share of predictions within 1.1, noise load up to 0.1"
+        warmup.warmup_length, GIVEN, ABOUT, "share of predictions within 1.1, noise load up to 0.1"
     ),
     "lemma:stage1 spurous, T_0": Claim(
         *(theorem.restated_time, HOLDS, MISPRINT, "exponent of T_0 in β_s"),
@@ -95,7 +95,7 @@ CLAIMS = {
     ),
     "lemma:motivation": Claim(
         *(
-            balanced_warmup.balanced_gradient,
+            warmup.balanced_gradient,
             HOLDS,
             ABOUT,
             "exponent in σ_0 of the mean residuals' difference",
@@ -103,19 +103,19 @@ CLAIMS = {
         "0 up to third order in σ_0, and a noise term that falls like 1/√N",
     ),
     "eq:momentum update": Claim(
-        *(momentum_and_expansion.kept_momentum, GIVEN, ABOUT, "largest share of a stage's core growth"),
+        *(warmup.kept_momentum, GIVEN, ABOUT, "largest share of a stage's core growth"),
         "where the gradient is steady the kept momentum is worth γ/(1−γ) steps",
     ),
     "sec:expansion": Claim(
-        *(momentum_and_expansion.head_start, GIVEN, ABOUT, "factor between predicted and measured time"),
+        *(warmup.head_start, GIVEN, ABOUT, "factor between predicted and measured time"),
         "the condition is β_c³ max c_j ≥ β_s³(2α̂−1) max s_j after the warm-up",
     ),
     "lemma:tensor power update": Claim(
-        *(tensor_power.two_sequences, HOLDS, MISPRINT, "largest exponent of T_x in x_0"),
+        *(growth.two_sequences, HOLDS, MISPRINT, "largest exponent of T_x in x_0"),
         "T_x η is O(1/x_0), not Θ: the hypothesis bounds x from below only",
     ),
     "lemma:tensor power update same seq": Claim(
-        *(tensor_power.one_sequence, HOLDS, MISPRINT, "median of the printed over the measured time"),
+        *(growth.one_sequence, HOLDS, MISPRINT, "median of the printed over the measured time"),
         "an upper bound printed as an equality",
     ),
     "sec:implication, spurious": Claim(

@@ -139,24 +139,23 @@ def update_terms(W, sample: Sample) -> dict[str, np.ndarray]:
     m, xi = sample.model, sample.noise[:, 0]
     c, s, n = sample_alignments(W, sample)
     ell = residuals(feature_output(c, m.beta_c), feature_output(s, m.beta_s), sample.y, sample.a, n)
-    core = m.beta_c**3 * ell.mean() * c**2
-    spurious = m.beta_s**3 * (sample.y * sample.a * ell).mean() * s**2
     gram = xi @ xi.T
-    q = n[:, :, 0] ** 2 * (sample.y * ell / len(sample))  # y_i ℓ_i n_ji² / N
+    q = 3 * n[:, :, 0] ** 2 * (sample.y * ell / len(sample))  # 3 y_i ℓ_i n_ji² / N
     own = q * np.diag(gram)
-    terms = dict(core=core, core_noise=q @ (xi @ sample.v_c), noise_self=own, noise_cross=q @ gram - own)
-    terms |= dict(spurious=spurious, spurious_noise=q @ (xi @ sample.v_s))
-    return {name: 3 * term for name, term in terms.items()}
+    return dict(
+        core=3 * m.beta_c**3 * ell.mean() * c**2,
+        core_noise=q @ (xi @ sample.v_c),
+        spurious=3 * m.beta_s**3 * (sample.y * sample.a * ell).mean() * s**2,
+        spurious_noise=q @ (xi @ sample.v_s),
+        noise_self=own,
+        noise_cross=q @ gram - own,
+    )
 
 
-def omitted_share(which: str, noise: str, seeds=range(20), n: int = 400, **model) -> np.ndarray:
+def omitted_share(which: str, seeds=range(20), n: int = 400, **model) -> np.ndarray:
     "‖what the printed projection on a feature leaves out‖ / ‖what it has‖, per draw."
-    shares = []
-    for seed in seeds:
-        sample, W = draw_network(seed, DataModel(noise=noise, **model), n)
-        terms = update_terms(W, sample)
-        shares.append(np.linalg.norm(terms[which + "_noise"]) / np.linalg.norm(terms[which]))
-    return np.array(shares)
+    terms = [update_terms(*draw_network(seed, DataModel(**model), n)[::-1]) for seed in seeds]
+    return np.array([np.linalg.norm(t[which + "_noise"]) / np.linalg.norm(t[which]) for t in terms])
 
 
 def projection(which: str, noise: str = "isotropic", coefficient: float = 3) -> Found:
@@ -169,21 +168,16 @@ def projection(which: str, noise: str = "isotropic", coefficient: float = 3) -> 
         printed = terms[which] * coefficient / 3
         errors.append((norm_error(printed, want), norm_error(printed + terms[which + "_noise"], want)))
     printed, ours = np.max(errors, 0)
-    return Found(printed < 1e-10, ours < 1e-10, np.median(omitted_share(which, "isotropic")))
+    return Found(printed < 1e-10, ours < 1e-10, np.median(omitted_share(which)))
 
 # %% ../../nbs/04_proofs/01_gradients.ipynb #3b1d9039
 def noise_projection(N: int = 400, coefficient: float = 3) -> Found:
     "`eq:noise grad update`: both readings of its index, and corrected; orthogonal noise."
     sample, W = draw_network(4, DataModel(noise="orthogonal"), N)
-    c, s, n = sample_alignments(W, sample)
-    xi, y = sample.noise[:, 0], sample.y
-    k = -coefficient / N
-    ell = residuals(feature_output(c, 0.2), feature_output(s, 1.0), y, sample.a, n)
-    n2 = n[:, :, 0] ** 2
-    norm2 = (xi**2).sum(1)
-    want = structured(sample).gradient(W) @ xi.T
-    one_term = norm_error(k * n2 * (y * ell * norm2), want)
-    summed = norm_error(k * np.outer((n2 * ell * norm2).sum(1), y), want)
-    corrected = norm_error(k * (n2 * (y * ell)) @ (xi @ xi.T), want)
-    printed = min(one_term, summed)
+    terms = update_terms(W, sample)
+    own, cross = (-coefficient / 3 * terms[name] for name in ("noise_self", "noise_cross"))
+    want = structured(sample).gradient(W) @ sample.noise[:, 0].T
+    summed = np.outer((own * sample.y).sum(1), sample.y)
+    printed = min(norm_error(own, want), norm_error(summed, want))
+    corrected = norm_error(own + cross, want)
     return Found(printed < 1e-10, corrected < 1e-10, printed)
