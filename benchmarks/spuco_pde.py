@@ -15,7 +15,6 @@ import io
 import sys
 import time
 import warnings
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -30,8 +29,6 @@ from pde_nb.published.published import open_data
 from pde_nb.records.seals import writable_folder, write_sealed
 from pde_nb.runs.spec import build, decide
 from pde_nb.training.ranks import generators_kept
-
-# ---- spuco ------------------------------------------------------------------------------------
 
 
 class ReadyTensors(Dataset):
@@ -49,13 +46,6 @@ class ReadyTensors(Dataset):
         return self.x[i], self.y[i]
 
 
-def seconds_of(call):
-    """Seconds that a call takes."""
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
-
-
 def partition(groups):
     """Positions by (class, attribute), as spuco wants them."""
     cells = torch.cartesian_prod(*(torch.arange(n) for n in groups.shape)).tolist()
@@ -66,9 +56,10 @@ def partition(groups):
     return found
 
 
-def spuco_class(orders):
-    """spuco's PDE with the positions of each epoch handed to it."""
+def spuco_trainer(run, orders, evaluate):
+    """spuco's PDE, ready to train the network of a run on these orders; with its validation, or without."""
     import_torchvision()  # also where its compiled operators are missing
+    from spuco.evaluate import Evaluator
     from spuco.robust_train import PDE as SpucoPDE
 
     class OrderedPDE(SpucoPDE):
@@ -76,33 +67,16 @@ def spuco_class(orders):
             self.trainer.sampler.indices = orders[epoch].tolist()
             return self.trainer.train_epoch(epoch)
 
-    return OrderedPDE
-
-
-def spuco_evaluator(run):
-    """spuco's evaluation of the validation set."""
-    from spuco.evaluate import Evaluator
-
-    cells = partition(run.data.evaluation("val"))
-    sizes = {cell: len(rows) for cell, rows in cells.items()}
-    return Evaluator(ReadyTensors(run, run.val_rows), cells, sizes, run.settings.eval_batch, run.model)
-
-
-def spuco_trainer(run, orders, evaluate):
-    """spuco's PDE, ready to train the network of a run on these orders."""
-    ordered = spuco_class(orders)
-    settings = run.settings
-    optimiser = torch.optim.SGD(
-        run.model.parameters(), settings.lr, settings.momentum, weight_decay=settings.weight_decay
-    )
-    pde = ordered(
-        run.model,
-        ReadyTensors(run, run.train_rows),
-        settings.batch_size,
-        optimiser,
-        len(orders),
+    s, evaluator = run.settings, None
+    optimiser = torch.optim.SGD(run.model.parameters(), s.lr, s.momentum, weight_decay=s.weight_decay)
+    if evaluate:
+        cells = partition(run.data.evaluation("val"))
+        sizes = {cell: len(rows) for cell, rows in cells.items()}
+        evaluator = Evaluator(ReadyTensors(run, run.val_rows), cells, sizes, s.eval_batch, run.model)
+    pde = OrderedPDE(
+        *(run.model, ReadyTensors(run, run.train_rows), s.batch_size, optimiser, len(orders)),
         partition(run.data.groups("train")),
-        val_evaluator=spuco_evaluator(run) if evaluate else None,
+        val_evaluator=evaluator,
         warmup_epochs=run.method.schedule.warmup_epochs,
         expansion_size=10**9,
         expansion_interval=10**9,
@@ -110,9 +84,6 @@ def spuco_trainer(run, orders, evaluate):
     )
     pde.trainer.sampler.shuffle = False
     return pde
-
-
-# ---- ours -------------------------------------------------------------------------------------
 
 
 def train_ours(run, evaluate):
@@ -129,21 +100,12 @@ def train_ours(run, evaluate):
                 run.go_to(run.epoch + 1, 0, 0.0)
 
 
-# ---- both -------------------------------------------------------------------------------------
-
-
 def new_run(data, epochs):
     """A run of PDE with a plain schedule on pixels."""
     schedule = default_schedule(data.groups("train"), warmup_epochs=epochs // 2)
     method = PDE(epochs, schedule, expansion_lr=0.1)
     spec = decide(data, "small_cnn", method, weights=None, device="cpu", channels_last=False)
     return build(spec, data, bar=False)
-
-
-def quietly(f):
-    """What a call returns, without what it prints."""
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        return f()
 
 
 def weights_apart(a, b):
@@ -154,62 +116,43 @@ def weights_apart(a, b):
 
 def compare(data, epochs, orders, evaluate):
     """Seconds of both, and how far apart their weights end."""
-    theirs = new_run(data, epochs)
-    ours = new_run(data, epochs)
-    trainer = quietly(partial(spuco_trainer, theirs, orders, evaluate))
-    seconds = dict(
-        spuco=seconds_of(partial(quietly, trainer.train)),
-        ours=seconds_of(partial(train_ours, ours, evaluate)),
-    )
+    theirs, ours = (new_run(data, epochs) for _ in range(2))
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        trainer = spuco_trainer(theirs, orders, evaluate)
+        begun = time.perf_counter()
+        trainer.train()
+        trained = time.perf_counter()
+        train_ours(ours, evaluate)
+    seconds = dict(spuco=trained - begun, ours=time.perf_counter() - trained)
     return seconds, weights_apart(theirs.model, ours.model)
 
 
-def comparison_text(name, seconds, apart):
-    """A comparison in a line."""
-    return (
-        f"{name}: spuco {seconds['spuco']:.1f} s, pde_nb {seconds['ours']:.1f} s, "
-        f"{seconds['spuco'] / seconds['ours']:.1f}×; weights apart by {apart:.1e}"
-    )
-
-
-def options(argv=None):
-    """What was asked for, checked."""
+def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--data", required=True, metavar="FILE.npz", help="arrays, the pixels as x")
     p.add_argument("--label", required=True, metavar="NAME", help="array of the label")
     p.add_argument("--attribute", required=True, metavar="NAME", help="array that may be spurious")
     p.add_argument("--out", required=True, metavar="FILE.json", help="where the record is written")
     p.add_argument("--epochs", type=int, default=20, help="half of them warm-up; default 20")
-    args = p.parse_args(argv)
+    args = p.parse_args()
     if find_spec("spuco") is None:
         p.error("the package spuco is not installed: pip install spuco.")
     writable_folder(Path(args.out).parent)
-    return args
-
-
-def main():
-    args = options()
     warnings.simplefilter("ignore")
     data = open_data(args.data, label=args.label, attribute=[args.attribute])
     method = new_run(data, args.epochs).method
     orders = [method.order(epoch) for epoch in range(args.epochs)]
-    seconds = {}
-    apart = {}
+    record = dict(bench="spuco", data=data.name, epochs=args.epochs, shown=sum(map(len, orders)))
+    record |= dict(n_val=len(data.rows("val")), threads=torch.get_num_threads(), seconds={}, weights_apart={})
     for name, evaluate in (("training", False), ("training and validation", True)):
-        seconds[name], apart[name] = compare(data, args.epochs, orders, evaluate)
-        print(comparison_text(name, seconds[name], apart[name]), flush=True)
-    record = dict(
-        bench="spuco",
-        data=data.name,
-        epochs=args.epochs,
-        shown=sum(map(len, orders)),
-        n_val=len(data.rows("val")),
-        threads=torch.get_num_threads(),
-        seconds=seconds,
-        weights_apart=apart,
-        surroundings=surroundings(),
-    )
-    write_sealed(args.out, record)
+        seconds, apart = compare(data, args.epochs, orders, evaluate)
+        record["seconds"][name], record["weights_apart"][name] = seconds, apart
+        ratio = seconds["spuco"] / seconds["ours"]
+        print(
+            f"{name}: spuco {seconds['spuco']:.1f} s, pde_nb {seconds['ours']:.1f} s, {ratio:.1f}×; ", end=""
+        )
+        print(f"weights apart by {apart:.1e}", flush=True)
+    write_sealed(args.out, dict(record, surroundings=surroundings()))
 
 
 if __name__ == "__main__":

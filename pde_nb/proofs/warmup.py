@@ -24,12 +24,14 @@ from ..theory.network import structured
 from ..theory.theorem import LOAD_IN_RANGE, noise_load, spurious_iterations, warmup_iterations
 
 # %% ../../nbs/04_proofs/05_balanced_warmup.ipynb #c1c0e0e9
+@lru_cache(maxsize=1000)
 def residual_gap(seed: int, sigma_0: float, n: int = 400, balanced: bool = True) -> float:
     "Mean residual of S_1 minus that of S_2 where the groups are equal, with orthogonal noise: 2D."
     sample, W = draw_network(seed, DataModel(noise="orthogonal"), n, sigma_0=sigma_0, balanced=balanced)
     return float(2 * (sample.y * sample.a * expit(-structured(sample).margins(W))).mean())
 
 
+@lru_cache
 def spurious_pull(seed: int, n: int) -> float:
     """‖gradient on v_s‖ / ‖gradient on v_c‖ on a balanced set with the noise of the definition and features
     of equal strength."""
