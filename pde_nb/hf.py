@@ -81,13 +81,13 @@ def group_metrics(
         scores = found.predictions
         scores = np.asarray(scores[0] if isinstance(scores, (tuple, list)) else scores)
         labels = np.asarray(found.label_ids)
-        if labels.shape != scores.shape[:1] or scores.ndim > 2 or scores.shape[1:] == (1,):
+        wrong = labels.shape != scores.shape[:1] or scores.ndim > 2 or scores.shape[1:] == (1,)
+        if wrong or np.isnan(scores).any():
             raise ValueError(
                 f"predictions {scores.shape}, labels {labels.shape}: give (n, classes) scores of two classes "
-                "or more, and (n,) labels; groups are of whole examples."
+                "or more, without nan (else lower the learning rate), and (n,) labels; groups are of whole "
+                "examples."
             )
-        if np.isnan(scores).any():
-            raise ValueError("the scores are nan: the network overflows. Lower the learning rate.")
         counts = count_correct(scores.argmax(1) if scores.ndim == 2 else scores, labels, groups)
         means = averages(counts)
         figures = dict(worst_group=counts.worst_group, average=means["average"])
@@ -182,16 +182,11 @@ class RobustTrainer(Trainer):
         chosen = trainer_method(method, self.train_groups, schedule)
         self.method = chosen.begin(self.train_groups, self.seed)
         self.own_loss = type(chosen).loss is not Method.loss
-        check_trainer(self)
         self.batches = self.make_batches()
-        if isinstance(self.method, PDE) and self.args.max_steps > len(self.batches):
-            raise ValueError(
-                f"max_steps={self.args.max_steps}: the schedule has {len(self.batches)} steps, and the "
-                "warm-up would begin again. Leave max_steps out, and give num_train_epochs=1."
-            )
+        check_trainer(self)
         self.add_callback(FollowSchedule(self))
 
-    def groups_of(self, rows, given=None):
+    def groups_of(self, rows, given=None) -> Groups | Overlap:
         "The groups of an evaluation set. Raises `ValueError` where it has none."
         for known, of_known in self.known:
             if known is rows:
@@ -276,28 +271,17 @@ class RobustTrainer(Trainer):
         others = (self.other_metrics(found) or {}) if self.other_metrics else {}
         return others if self.judged is None else {**others, **group_metrics(self.judged)(found)}
 
-    def evaluate(self, eval_dataset=None, ignore_keys=None, metric_key_prefix: str = "eval"):
-        "As `Trainer.evaluate`, by group too. Raises `ValueError` for a data set without groups, or labels."
+    def get_eval_dataloader(self, eval_dataset=None) -> DataLoader:
+        "As in a Trainer; what is evaluated next is judged by its groups. `ValueError` where it has none."
         rows = self.eval_dataset if eval_dataset is None else eval_dataset
-        if isinstance(rows, dict):  # comes back here for each of them
-            return super().evaluate(eval_dataset, ignore_keys, metric_key_prefix)
         self.judged = self.groups_of(self.eval_dataset[rows] if isinstance(rows, str) else rows)
-        try:
-            metrics = super().evaluate(eval_dataset, ignore_keys, metric_key_prefix)
-        finally:
-            self.judged = None
-        if f"{metric_key_prefix}_worst_group" not in metrics:
-            raise ValueError(f"no {self.label_names} in the batches; rename yours, or give label_names.")
-        return metrics
+        return super().get_eval_dataloader(eval_dataset)
 
-    def predict(self, test_dataset, ignore_keys=None, metric_key_prefix: str = "test"):
-        "As `Trainer.predict`; its metrics are by group where the data set has the columns of the groups."
+    def get_test_dataloader(self, test_dataset) -> DataLoader:
+        "As in a Trainer; predictions are judged by group where the data set has the columns of the groups."
         has = self.columns and {*self.columns} <= {*column_names(test_dataset)}
         self.judged = self.groups_of(test_dataset) if has else None
-        try:
-            return super().predict(test_dataset, ignore_keys, metric_key_prefix)
-        finally:
-            self.judged = None
+        return super().get_test_dataloader(test_dataset)
 
 # %% ../nbs/08_deployment/41_hf.ipynb #hfi0014
 FITS = {  # arguments of the Trainer: what fits, and what another value would do
@@ -331,6 +315,11 @@ def check_trainer(trainer: RobustTrainer):
         raise ValueError(
             "EarlyStoppingCallback would end the warm-up before any example is added; leave it out: "
             "load_best_model_at_end=True keeps the best."
+        )
+    if pde and args.max_steps > len(trainer.batches):
+        raise ValueError(
+            f"max_steps={args.max_steps}: the schedule has {len(trainer.batches)} steps, and the warm-up "
+            "would begin again. Leave max_steps out, and give num_train_epochs=1."
         )
     divided = args.world_size * args.gradient_accumulation_steps > 1
     if trainer.own_loss and (divided or getattr(trainer, "compute_loss_func", None)):

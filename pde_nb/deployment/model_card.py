@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['CARD', 'TASKS', 'ROWS', 'SETTINGS', 'STARTS', 'WIDE', 'RARE', 'ENDINGS', 'PLACE', 'model_card', 'known_of',
-           'card_text', 'facts', 'card_title', 'listed', 'without_places', 'in_words', 'data_name', 'network_name']
+           'card_text', 'facts', 'listed', 'without_places', 'in_words', 'named']
 
 # %% ../../nbs/08_deployment/34_model_card.ipynb #mc000004
 import re
@@ -215,7 +215,7 @@ def facts(record: RunRecord, preparation: Preparation) -> dict:
     groups = figures.groups if figures else ()
     names = record.counts(record.splits[0]).names if record.splits else ()
     counts = list(zip(names, record.train_counts or ()))
-    judged = config.get("groups", {})
+    judged, (network, data) = config.get("groups", {}), named(record)
     return dict(
         record=record,
         config=config,
@@ -225,7 +225,7 @@ def facts(record: RunRecord, preparation: Preparation) -> dict:
         STARTS=STARTS,
         ROWS=ROWS,
         JUDGED=JUDGED,
-        title=card_title(record),
+        title=" · ".join([record.method_title, network, data]),
         figures=figures,
         tested=split == "test",
         judged_on=dict(test="test", val="validation")[split],
@@ -237,18 +237,13 @@ def facts(record: RunRecord, preparation: Preparation) -> dict:
         rare=[f"{name} ({n:,})" for name, n in counts if n < RARE],
         judged=judged.get("test", judged.get("val")),
         known=list(preparation.group_by[1:]) or list(preparation.attributes),
-        data=data_name(record),
+        data=data,
         train_groups=[f"{name}: {n:,}" for name, n in counts],
-        network=network_name(record),
+        network=network,
         settings={name: config["settings"][name] for name in SETTINGS},
         best=record.curve[record.best_epoch],
         made=record.surroundings or surroundings(),
     )
-
-
-def card_title(record: RunRecord) -> str:
-    "What a model is called."
-    return " · ".join([record.method_title, network_name(record), data_name(record)])
 
 
 def listed(names, last: str) -> str:
@@ -280,21 +275,17 @@ def in_words(values: dict, without=()) -> str:
     return escape_markdown(", ".join(words))
 
 
-def data_name(record: RunRecord) -> str:
-    "What the data of a run is called; nothing of where it lies."
-    return "local data" if PLACE.search(record.config["data"]) else record.config["data"]
-
-
-def network_name(record: RunRecord) -> str:
-    "What the network of a run is called; nothing of where it lies."
-    return "a local network" if PLACE.search(record.config["model"]) else record.config["model"]
+def named(record: RunRecord) -> tuple[str, str]:
+    "What the network and the data of a run are called; nothing of where they lie."
+    names = zip(("model", "data"), ("a local network", "local data"))
+    return tuple(local if PLACE.search(record.config[of]) else record.config[of] for of, local in names)
 
 # %% ../../nbs/08_deployment/34_model_card.ipynb #mc000022
 def card_data(record: RunRecord, preparation: Preparation):  # a `ModelCardData`
     "The metadata of a card; every figure is a result of an evaluation."
     from huggingface_hub import EvalResult, ModelCardData
 
-    task, name, results = TASKS[preparation.kind], data_name(record), []
+    task, (network, name), results = TASKS[preparation.kind], named(record), []
     about = dict(task_type=task, dataset_type=re.sub(r"[^\w.-]+", "-", name), dataset_name=name)
     for split in record.splits:
         figures = record.figures(split)
@@ -304,7 +295,7 @@ def card_data(record: RunRecord, preparation: Preparation):  # a `ModelCardData`
         known = {title: float(value) for title, value in values.items() if value is not None}
         results += [EvalResult(**about, metric_name=title, metric_value=known[title]) for title in known]
     return ModelCardData(
-        model_name=card_title(record),
+        model_name=" · ".join([record.method_title, network, name]),
         library_name="pde_nb",
         pipeline_tag=task,
         metrics=["accuracy"],
