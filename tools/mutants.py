@@ -51,7 +51,7 @@ FAULTS = {  # module → what would be wrong → the text, and what is put in it
             "fixed(100 * value - 0.5 * 10**-places, places, sign)",
         ),
     },
-    "comparison.paired": {
+    "comparison.trials": {
         "a paired test is one-sided": ("(values, 0).pvalue)", "(values, 0).pvalue / 2)"),
         "the best method is named by the test set": (
             'for key in ("val_worst_group", "val_group_mean")',

@@ -14,10 +14,20 @@ from statistics import median
 import numpy as np
 from IPython.display import Markdown
 
-from pde_nb.comparison.paired import Difference, p_text, paired, points_text
-from pde_nb.comparison.trials import Result, Trial, over_seeds, read_results, seed_figures, settings_name
+from pde_nb.comparison.trials import (
+    Difference,
+    Result,
+    Trial,
+    over_seeds,
+    p_text,
+    paired,
+    points_text,
+    read_results,
+    seed_figures,
+    settings_name,
+)
 from pde_nb.core.statistics import holm, summary
-from pde_nb.core.tables import DASH, Table, fixed, interval_text, percent, signed_text, spread_text
+from pde_nb.core.tables import DASH, Table, fixed, percent, signed_text, spread_text
 from pde_nb.report.page import Listing
 
 FOLDER = Path(__file__).resolve().parents[2] / "results" / "evidence"
@@ -243,29 +253,6 @@ def verdicts(name: str) -> dict[str, str]:
 # Tables of a task
 
 
-def groups_table(task: Task) -> Table:
-    "Examples of each group in training, validation and test."
-    result = next(iter(task.results.values()))
-    val, test = (result.trials[0].splits[split] for split in ("val", "test"))
-    trains = result.train_counts or [DASH] * len(test.names)
-    rows = []
-    for name, *counts in zip(test.names, trains, val.total.tolist(), test.total.tolist()):
-        rows.append((name, *(n if n == DASH else f"{n:,}" for n in counts)))
-    return Table(("group", "training", "validation", "test"), tuple(rows))
-
-
-def accuracy_table(results: dict[str, Result]) -> Table:
-    "Accuracies on the test set, in percent, the best worst group first."
-    rows = []
-    for result in by_worst(results).values():
-        worst = over_seeds(result, "worst_group")
-        others = [over_seeds(result, key) for key in ("average", "adjusted_average", "group_mean")]
-        interval = interval_text(worst, low=0, high=1)
-        rows.append((result.title, f"{spread_text(worst)} {interval}".rstrip(), *map(spread_text, others)))
-    head = ("method", "worst group [95 %]", "average", "adjusted average", "mean of groups")
-    return Table(head, tuple(rows))
-
-
 def differences_table(task: Task, base: str = "pde", keys: dict | None = None) -> Table:
     "What a method is ahead of each other one, in points, in the order of the accuracies."
     keys = keys or {"worst_group": "worst group", "average": "average"}
@@ -429,14 +416,6 @@ def decline_table(task: Task) -> Table:
 def models_text() -> str:
     "What was trained on each task."
     return f"Models: {'; '.join(f'{title}, {MODELS[key]}' for key, title in TASKS.items())}."
-
-
-def overview_table() -> Table:
-    "The worst group of every method on every task; in parentheses the number of seeds where it is not five."
-    tasks = [whole_task(key) for key in TASKS]
-    titles = METHODS | {name: result.title for task in tasks for name, result in task.results.items()}
-    rows = [(title, *(overview_cell(task, name) for task in tasks)) for name, title in titles.items()]
-    return Table(("", *TASKS.values()), tuple(rows))
 
 
 def overview_cell(task: Task, name: str) -> str:

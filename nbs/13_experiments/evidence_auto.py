@@ -20,8 +20,7 @@ from evidence import (
 from evidence_pictures import cut_intervals, fig_fitted, summary_row, within_range
 from evidence_text import ONE_POINT, distance_sentence, joined, loss_verdict, number_text, runs_ended
 
-from pde_nb.comparison.paired import p_text, paired, points_text
-from pde_nb.comparison.trials import Result, over_seeds, settings_name
+from pde_nb.comparison.trials import Result, over_seeds, p_text, paired, points_text, settings_name
 from pde_nb.core.statistics import Summary, holm, summary
 from pde_nb.core.style import Row
 from pde_nb.core.tables import Table, fixed, percent, signed_text, spread_text

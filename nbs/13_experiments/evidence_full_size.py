@@ -12,8 +12,17 @@ from evidence import FOLDER, passes_text, read_task
 from evidence_pictures import BACK
 from evidence_text import joined, number_text
 
-from pde_nb.comparison.paired import Difference, p_text, paired, points_text
-from pde_nb.comparison.trials import Result, Trial, over_seeds, read_results, seed_figures
+from pde_nb.comparison.trials import (
+    Difference,
+    Result,
+    Trial,
+    over_seeds,
+    p_text,
+    paired,
+    points_text,
+    read_results,
+    seed_figures,
+)
 from pde_nb.core.statistics import holm
 from pde_nb.core.style import COLOURS, SMALL, new_figure
 from pde_nb.core.tables import DASH, PAPER, Table, fixed, spread_text

@@ -12,8 +12,7 @@ import numpy as np
 from evidence import FOLDER, METHODS, TASKS, read_task
 from evidence_text import joined, number_text
 
-from pde_nb.comparison.paired import p_value
-from pde_nb.comparison.trials import over_seeds, seed_figures
+from pde_nb.comparison.trials import over_seeds, p_value, seed_figures
 from pde_nb.core.statistics import Summary, holm, summary
 from pde_nb.core.style import COLOURS, SMALL, new_figure
 from pde_nb.core.tables import DASH, Table, fixed, interval_text, percent, signed_text

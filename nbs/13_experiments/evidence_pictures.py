@@ -10,8 +10,7 @@ from evidence import INSTEAD, TASKS, Task, stages_of, warm_and_end, whole_task
 from IPython.display import Image
 from matplotlib.figure import Figure
 
-from pde_nb.comparison.paired import Difference, paired
-from pde_nb.comparison.trials import Result, Trial, over_seeds
+from pde_nb.comparison.trials import Difference, Result, Trial, over_seeds, paired
 from pde_nb.core.statistics import Summary
 from pde_nb.core.style import COLOURS, SMALL, Row, fig_rows, new_figure
 from pde_nb.core.tables import escape_plot, interval_text

@@ -16,8 +16,7 @@ from evidence import (
     verdict_on,
 )
 
-from pde_nb.comparison.paired import Difference, paired, points_text
-from pde_nb.comparison.trials import Result, over_seeds
+from pde_nb.comparison.trials import Difference, Result, over_seeds, paired, points_text
 from pde_nb.core.tables import PAPER, fixed, percent
 
 ONE_POINT = 0.01

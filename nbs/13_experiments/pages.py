@@ -9,8 +9,7 @@ import pandas as pd
 import PIL.Image
 from IPython.display import Image, Markdown
 
-from pde_nb.comparison.paired import p_text, paired, points_text
-from pde_nb.comparison.trials import over_seeds, read_results, seed_figures
+from pde_nb.comparison.trials import over_seeds, p_text, paired, points_text, read_results, seed_figures
 from pde_nb.core.statistics import holm
 from pde_nb.core.style import COLOURS, SMALL, new_figure
 from pde_nb.core.tables import Table, interval_text, spread_text

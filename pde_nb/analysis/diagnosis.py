@@ -27,7 +27,6 @@ from pde_nb.analysis.probes import (
     cross_table,
     growth_ratio,
     label_alone,
-    network_inputs,
     probe_rows,
     projected,
     shortcut_test,
@@ -231,12 +230,9 @@ INPUT_NAMES = dict(table="columns", texts="words", pictures="small pixels", pixe
 
 def diagnose(
     data: Data,
-    x=None,  # (n, d) features of all examples for the probes; None: cheap inputs
+    x=None,  # (n, d) features of all examples for the probes, as of `represent`; None: cheap inputs
     *,
     max_examples: int = 4000,  # of the training set that the probes see, ≥ 100
-    model: str | None = None,  # use the features of this network
-    weights="pretrained",  # of the network
-    inputs: dict | None = None,  # options of `make_source` for the network
     seed: int = 0,
     columns: dict | None = None,  # name → (n,) values: further columns, to look for an attribute among them
     command: str = "pde train --data …",  # how training is started, for the suggestion
@@ -252,8 +248,6 @@ def diagnose(
     check_classes(data, y, y[rows])
     if x is not None:
         x, seen = check_features(x, len(data))[train[rows]], "features given"
-    elif model is not None:
-        x, seen = network_inputs(data, train[rows], model, weights, **(inputs or {})), f"features of {model}"
     else:
         x, seen = small_inputs(data, train[rows]), INPUT_NAMES.get(data.inputs.kind, data.inputs.kind)
     sample = x, rows, weight, data.classes, rng
@@ -463,7 +457,7 @@ def attribute_lines(a: dict) -> list[str]:
     learned = f"label {learnable(test['label'])}; attribute {learnable(test['attribute'])}"
     lines += [f"  learnable when balanced: {learned}", *condition_lines(a), *shortcut_lines(test)]
     if not a["learnable"]:
-        hint = "features of a network (model=, x=) may show more"
+        hint = "features of a network (x=) may show more"
         lines.append(f"    it says nothing here, since the probe hardly learns the label; {hint}")
     return lines
 

@@ -6,11 +6,10 @@
 __all__ = ['SMALL_PART', 'FOLDS', 'PENALTIES', 'cross_table', 'agreeing', 'cramers_v', 'association', 'by_cell', 'halves',
            'strength', 'growth_ratio', 'spurious_first', 'parts_of', 'probe', 'folds_of', 'balanced_accuracy',
            'label_alone', 'shortcut_test', 'worst_gain', 'conflicting_fare_worse', 'probe_rows', 'small_inputs',
-           'word_counts', 'network_inputs', 'projected']
+           'word_counts', 'projected']
 
 # %% ../../nbs/09_analysis/02_probes.ipynb #44cf88cd
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -333,36 +332,6 @@ def word_counts(texts) -> Float[np.ndarray, "m words"]:
         return np.zeros((len(texts), 1), np.float32)
 
 # %% ../../nbs/09_analysis/02_probes.ipynb #5bd5fc2c
-def network_inputs(
-    data: Data,
-    rows: Int[np.ndarray, " m"],
-    model: str,  # a name that `make_model` knows
-    weights="pretrained",
-    **inputs,  # of `make_source`: size, cache, …
-) -> Float[np.ndarray, "m d"]:
-    "What the network computes before its last layer, standardised."
-    import torch
-
-    from pde_nb.inputs.inputs import make_source
-    from pde_nb.networks.heads import embeddings
-    from pde_nb.networks.models import fetch_weights, input_settings, make_model
-
-    fetch_weights(model, data.inputs.kind, weights)  # before pictures are decoded
-    settings = {**input_settings(model, data.inputs.kind), **inputs}
-    if isinstance(data.inputs, Pictures) and "cache" not in inputs:  # decode these pictures alone
-        pictures = Pictures(data.inputs.root, data.inputs.files[rows])
-        data = replace(data, inputs=pictures, split=np.zeros(len(rows), np.int8))
-        rows = np.arange(len(rows))
-        settings["cache"] = "memory"
-    source = make_source(data, progress=False, **settings)
-    net = make_model(model, n_classes=data.n_classes, kind=source.kind, shape=source.shape, weights=weights)
-    enters = embeddings(net.eval())
-    batches = (source.batch(rows[at : at + 64]) for at in range(0, len(rows), 64))
-    with torch.inference_mode():
-        x = np.concatenate([enters(batch).float().cpu().numpy() for batch in batches])
-    return (x - x.mean(0)) / np.maximum(x.std(0), 1e-6)
-
-
 def projected(
     x: Float[np.ndarray, "n d"],
     most: int = 200,  # columns

@@ -89,8 +89,7 @@ def compare(
 # %% ../../nbs/12_cli/08_compare.ipynb #cm0006
 def best_run(comparison) -> Path | None:
     "The folder of a run of the method that validation prefers: of the first seed; None where nothing ran."
-    from pde_nb.comparison.paired import best_method
-    from pde_nb.comparison.trials import settings_name
+    from pde_nb.comparison.trials import best_method, settings_name
 
     if not comparison.results:
         return None

@@ -20,10 +20,9 @@ from matplotlib.figure import Figure
 
 from ..algorithm.expansion import Schedule, small_group_cap
 from ..algorithm.groups import balanced_counts, group_names
-from ..analysis.attention import attention_by_group, draw_attention
+from ..analysis.predictions import attention_by_group, draw_attention
 from ..comparison.comparison import Contender, contend, run_folder
-from ..comparison.paired import paired, points_text
-from ..comparison.trials import Result, over_seeds, result_from_dict, settings_name
+from ..comparison.trials import Result, over_seeds, paired, points_text, result_from_dict, settings_name
 from ..core.arguments import lookup, number, whole_number
 from ..core.style import CLASS_MARKS, CLASSES, LINES, SMALL, new_figure
 from pde_nb.core.tables import (

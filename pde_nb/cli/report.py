@@ -101,7 +101,7 @@ def answers(record, split: str, data: str | None):
 
 def attention_maps(records, split: str, data: str | None):
     "The attention maps of runs on pictures, or why there are none; None where there are no pictures."
-    from pde_nb.analysis.attention import Attention
+    from pde_nb.analysis.predictions import Attention
     from pde_nb.cli.opening import open_again
     from pde_nb.report.report import attention_of
 

@@ -19,17 +19,19 @@ from joblib import Parallel, delayed
 from joblib.externals.loky import get_reusable_executor
 from torch import nn
 
-from .paired import SHORT, best_method, standings
 from .references import REFERENCES, references_for, run_reference
 from pde_nb.comparison.trials import (
+    SHORT,
     SPEC,
     Attempt,
     Result,
     Trial,
+    best_method,
     over_seeds,
     read_results,
     settings_name,
     spec_differences,
+    standings,
 )
 from ..core.arguments import lookup, visible, whole_number
 from ..core.environment import check_one_process

@@ -19,11 +19,20 @@ from matplotlib.text import Text
 from matplotlib.ticker import LogLocator
 
 from ..algorithm.metrics import worst_interval
-from ..analysis.attention import Attention, attention_by_group
-from ..analysis.predictions import Answers, answers
+from ..analysis.predictions import Answers, Attention, answers, attention_by_group
 from ..comparison.comparison import Comparison, result_of, run_folder
-from ..comparison.paired import COLUMNS, against_best, ranking, standings, worst_group
-from ..comparison.trials import Result, accuracy_by_group, costs, over_seeds, settings_name
+from pde_nb.comparison.trials import (
+    COLUMNS,
+    Result,
+    accuracy_by_group,
+    against_best,
+    costs,
+    over_seeds,
+    ranking,
+    settings_name,
+    standings,
+    worst_group,
+)
 from ..core.arguments import lookup
 from ..core.style import COLOURS, SMALL, new_figure
 from ..core.tables import DASH, Table, escape_plot, fixed, interval_text, percent, spread_text

@@ -21,8 +21,7 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from ..algorithm.metrics import GroupCounts
-from ..analysis.attention import Attention
-from ..analysis.predictions import RATES, Answers, picture_address, rate_differences
+from ..analysis.predictions import RATES, Answers, Attention, picture_address, rate_differences
 from ..core.statistics import detectable_difference, wilson_interval
 from ..core.tables import percent
 from ..methods.registry import find_method, method_names, method_title
