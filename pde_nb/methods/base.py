@@ -49,7 +49,6 @@ class Method(Checked):
     label = "ERM"  # in tables
     needs_groups = ()  # parts whose attributes it works with, beside choosing the epoch: 'train', 'val'
     passes_needed = 1  # passes over the training set that one epoch of each of its networks takes
-    paper_augments = False  # whether the paper's authors augment its pictures
     keeps = "best"  # the model of the 'best' epoch on validation, or of the 'last'
     exact = False  # whether it has to hear the worst-group accuracy itself; else an upper bound will do
     goes_back = False  # whether it may ask, after an epoch, to go on from the best one

@@ -90,7 +90,6 @@ class PDE(Method):
     name = "pde"
     label = "PDE"
     needs_groups = ("train",)
-    paper_augments = True
     schedules = ("auto", "fixed")  # that the method can have
 
     @classmethod

@@ -34,6 +34,14 @@ class Written:
     seconds: float  # of this call
     went_on_from: int = 0  # rows that were there already
 
+    def __str__(self):
+        text = f"{self.n:,} row{'s' * (self.n != 1)}"
+        if self.went_on_from:
+            text += f", {self.went_on_from:,} of them from before the interruption"
+        if self.n_remarks:
+            text += f"; {self.n_remarks:,} had a value that was missing or unknown, see the column remark"
+        return f"{text}; {self.seconds:.3g} s\nwritten to {self.path}"
+
 
 NOTED_EVERY = 2.0  # seconds between two notes of how far the file has come
 

@@ -540,7 +540,7 @@ def ask_rest(url: str, to: Path, have: int, progress: bool):
 DAMAGE = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError)
 
 
-class Unavailable(ValueError):
+class Unavailable(OSError, ValueError):
     "No mirror could give the set."
 
 
