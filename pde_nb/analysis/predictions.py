@@ -7,8 +7,7 @@ __all__ = ['BINS', 'RATES', 'THUMB', 'LONG', 'COLUMNS', 'EVIDENCE', 'DEEPEST', '
            'confusion', 'class_figures', 'area_under_curve', 'bin_of', 'calibration_error', 'error_by_chance',
            'reliability', 'calibration', 'selection_rates', 'rate_differences', 'Answers', 'answers', 'mistake_rows',
            'shown_text', 'shown_picture', 'as_image', 'picture_address', 'map_layer', 'attention_cells', 'in_colours',
-           'overlay', 'Answer', 'Shown', 'Attention', 'attention_by_group', 'pixels_of', 'model_answers',
-           'draw_attention']
+           'overlay', 'Shown', 'Attention', 'attention_by_group', 'pixels_of', 'model_answers', 'draw_attention']
 
 # %% ../../nbs/09_analysis/12_predictions.ipynb #pr000003
 import base64
@@ -386,15 +385,6 @@ def overlay(
     return np.round((1 - cover) * grey[..., None] + cover * EVIDENCE).clip(0, 255).astype(np.uint8)
 
 # %% ../../nbs/09_analysis/12_predictions.ipynb #333deb0b
-class Answer(NamedTuple):
-    "What one model says of a picture, and where it finds the evidence for it."
-
-    says: str  # the class
-    sure: float  # its probability
-    cells: Float[np.ndarray, "rows columns"]
-    overlay: UInt8[np.ndarray, "height width 3"]
-
-
 class Shown(NamedTuple):
     "A picture of a group before every model."
 
@@ -402,7 +392,7 @@ class Shown(NamedTuple):
     row: int  # of the data set
     label: str
     picture: UInt8[np.ndarray, "height width 3"]
-    answers: tuple[Answer, ...]
+    answers: tuple[dict, ...]  # of each model: what it says, how sure it is, cells, and overlay
 
 
 @dataclass(frozen=True, eq=False)
@@ -418,7 +408,7 @@ class Attention:
     @property
     def coarseness(self) -> str:
         "How many cells the maps have, in words."
-        grids = dict.fromkeys(answer.cells.shape for shown in self.pictures for answer in shown.answers)
+        grids = dict.fromkeys(a["cells"].shape for shown in self.pictures for a in shown.answers)
         sizes = " or ".join(f"{rows} × {columns}" for rows, columns in grids)
         height, width = self.pictures[0].picture.shape[:2]
         return f"a map has {sizes} cells for {height} × {width} pixels"
@@ -462,14 +452,14 @@ def pixels_of(run: Trainer, rows: Int[np.ndarray, " n"]) -> np.ndarray:
     return run.source.examples.take(rows).cpu().numpy()
 
 
-def model_answers(run: Trainer, rows: Int[np.ndarray, " n"]) -> list[Answer]:
+def model_answers(run: Trainer, rows: Int[np.ndarray, " n"]) -> list[dict]:
     "What one model makes of some pictures."
     x = run.source.batch(rows)
     with torch.no_grad():
         p = run.model.eval()(x).double().softmax(1).cpu().numpy()
-    says = [run.data.classes[k] for k in p.argmax(1)]
     cells = attention_cells(run.model, x, p.argmax(1))
-    return list(map(Answer, says, p.max(1).tolist(), cells, map(overlay, pixels_of(run, rows), cells)))
+    found = zip(p.argmax(1), p.max(1).tolist(), cells, map(overlay, pixels_of(run, rows), cells))
+    return [dict(says=run.data.classes[k], sure=sure, cells=c, overlay=o) for k, sure, c, o in found]
 
 # %% ../../nbs/09_analysis/12_predictions.ipynb #sp000007
 def draw_attention(
@@ -479,14 +469,15 @@ def draw_attention(
     "The same pictures before every model, with what the model says below: part (C) of `fig:demo`."
     axes = fig.subplots(len(attention.pictures), 1 + len(attention.names), squeeze=False)
     for row, shown in zip(axes, attention.pictures):
-        for ax, image in zip(row, [shown.picture, *(answer.overlay for answer in shown.answers)]):
+        for ax, image in zip(row, [shown.picture, *(answer["overlay"] for answer in shown.answers)]):
             ax.imshow(image, interpolation="nearest")
             ax.set(xticks=[], yticks=[])
             ax.spines[:].set_visible(False)
         name = escape_plot(shown.group).replace(" ", "\n")
         row[0].set_ylabel(name, rotation=0, ha="right", va="center", fontsize=SMALL)
         for ax, answer in zip(row[1:], shown.answers):
-            ax.set_xlabel(f"says {escape_plot(answer.says)}, {100 * answer.sure:.0f} %", fontsize=SMALL)
+            said = f"says {escape_plot(answer['says'])}, {100 * answer['sure']:.0f} %"
+            ax.set_xlabel(said, fontsize=SMALL)
     for ax, title in zip(axes[0], ("picture", *attention.names)):
         ax.set_title(escape_plot(title), fontsize=SMALL)
     fig.supxlabel(f"orange: evidence for the answer; {attention.coarseness}", fontsize=SMALL)

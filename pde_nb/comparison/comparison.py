@@ -159,7 +159,6 @@ def contend_all(
         runs = [(*run, contenders[run[0]], *how) for run in runs if run[0] not in errors]
         if jobs > 1:  # what cannot be made beside others, as two runs with one first stage, is made below
             Parallel(jobs)(delayed(make_run)(*run) for run in runs)
-            get_reusable_executor().shutdown(wait=True)  # idle processes would keep this one from ending
         found = {}
         for name, settings, seed, *rest in runs:
             if name in errors:
@@ -177,6 +176,8 @@ def contend_all(
     chosen = {name: preferred(of) for name, of in tried.items()}
     settings = {name: contenders[name].tried[k] for name, k in chosen.items()}
     others = records_of([(name, settings[name], seed) for name in first for seed in seeds[1:]])
+    if jobs > 1:
+        get_reusable_executor().shutdown(wait=True)  # idle processes would keep this one from ending
     results = {}
     for name in [name for name in first if name not in errors]:
         records = [first[name][chosen[name]], *others.get(name, [])]
@@ -364,18 +365,16 @@ def compare(
                 run_reference(name, data, seeds, folder, say, common.get("train_by"))
             except ValueError as error:
                 found[name] = error if isinstance(error, CannotRun) else RunFailed(str(error))
-    errors = {
-        name: found[name] for name in (*methods, *references) if isinstance(found.get(name), ValueError)
-    }
+    asked = [*methods, *references]
+    errors = {name: found[name] for name in asked if isinstance(found.get(name), ValueError)}
     refused = {name: str(error) for name, error in errors.items()}
     for name, why in refused.items():
         say(visible(f"{name}: not run: {why}"))
-    ran = {*methods, *references} - refused.keys()
-    if not ran:
+    if len(refused) == len(asked):
         reasons = "; ".join(f"{name}: {why.rstrip('.')}" for name, why in refused.items())
         raise ValueError(f"no method could run: {reasons}.") from list(errors.values())[-1]
     failed = tuple(name for name, error in errors.items() if isinstance(error, RunFailed))
-    return Comparison(read_results(folder, sorted(ran)), refused, folder, failed)
+    return Comparison(read_results(folder, sorted({*asked} - refused.keys())), refused, folder, failed)
 
 # %% ../../nbs/09_comparison/11_comparison.ipynb #6933ff2a
 def asked_methods(methods, data: Data) -> tuple[list[str], dict[str, str | Method]]:

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['ROWS', 'TEMPLATES', 'STYLE', 'DAY', 'NAMES', 'MARKS', 'GLYPHS', 'HTML_PAGES', 'MARKDOWN_PAGES', 'Share', 'Part',
-           'Mark', 'Link', 'interval', 'shown', 'plain', 'linked', 'Listing', 'csv_text', 'table', 'section',
+           'Mark', 'Link', 'interval', 'shown', 'plain', 'linked', 'Listing', 'csv_text', 'table', 'rates', 'section',
            'variable', 'shape', 'new_axes', 'draw', 'svg_of', 'html_cell', 'unbroken', 'environment', 'Page',
            'write_text']
 
@@ -26,6 +26,7 @@ from matplotlib.figure import Figure
 from rich.cells import cell_len
 
 from ..core.arguments import visible
+from ..core.statistics import wilson_interval
 from ..core.tables import DASH, disarm, escape_markdown, fenced, fill, percent
 from ..records.seals import writable_folder, write_whole
 
@@ -157,9 +158,16 @@ def csv_text(cell) -> str:
     return disarm(visible(f"{cell:.6g}" if isinstance(cell, float) else cell, keep="\n\t"))
 
 
-def table(*how, **more) -> dict:
+def table(name: str, rows: list[dict] | pd.DataFrame, *how, **more) -> dict:
     "A `Listing` as a block of a page."
-    return dict(table=Listing(*how, **more))
+    rows = rows.to_dict("records") if isinstance(rows, pd.DataFrame) else rows
+    return dict(table=Listing(name, rows, *how, **more))
+
+
+def rates(n, of) -> list[Share | None]:
+    "How many of how many, as shares with Wilson's interval; None where there are none."
+    low, high = wilson_interval(n, of)
+    return [Share(k / m, float(a), float(b)) if m else None for k, m, a, b in zip(n, of, low, high)]
 
 
 def section(title: str, *blocks: dict) -> dict:

@@ -5,10 +5,10 @@
 # %% auto #0
 __all__ = ['TOO_GOOD', 'FEW', 'SHOWN', 'AVERAGES', 'NOT_ASKED', 'MOST_CLASSES', 'run_headline', 'group_order', 'group_styles',
            'group_section', 'origin_section', 'training_rung', 'guess_blocks', 'predictions_sections', 'class_blocks',
-           'rate_cell', 'calibration_blocks', 'rate_sections', 'mistake_sections', 'attention_sections',
-           'training_section', 'growths', 'over_epochs', 'group_curves', 'worst_curve', 'active_counts', 'share_chart',
-           'entry_section', 'command_text', 'cost_text', 'seconds_text', 'settings_text', 'making_sections',
-           'as_record', 'link_to', 'run_page']
+           'calibration_blocks', 'rate_sections', 'mistake_sections', 'attention_sections', 'training_section',
+           'growths', 'over_epochs', 'group_curves', 'worst_curve', 'active_counts', 'share_chart', 'entry_section',
+           'command_text', 'cost_text', 'seconds_text', 'settings_text', 'making_sections', 'as_record', 'link_to',
+           'run_page']
 
 # %% ../../nbs/10_report/02_run_page.ipynb #41249376
 import os
@@ -18,11 +18,12 @@ from pathlib import Path
 from urllib.parse import quote
 
 import numpy as np
+import pandas as pd
 from matplotlib.ticker import MaxNLocator
 
 from ..algorithm.metrics import GroupCounts
 from ..analysis.predictions import RATES, Answers, Attention, picture_address, rate_differences
-from ..core.statistics import detectable_difference, wilson_interval
+from ..core.statistics import detectable_difference
 from ..core.tables import percent
 from ..methods.registry import find_method, method_names, method_title
 from pde_nb.report.page import (
@@ -36,6 +37,7 @@ from pde_nb.report.page import (
     draw,
     interval,
     new_axes,
+    rates,
     section,
     shape,
     svg_of,
@@ -222,40 +224,36 @@ def class_blocks(found: Answers) -> list[dict]:
         pairs = [(-n, i, k) for i, row in enumerate(matrix) for k, n in enumerate(row) if n and i != k]
         rows = [{"labelled": names[i], "said": names[k], "examples": -n} for n, i, k in sorted(pairs)]
         caption, strong = f"The most frequent of {len(pairs)} confusions.", frozenset()
-    areas = []
-    for c in found.classes.itertuples():
-        area = Share(c.area, c.low, c.high) if c.low == c.low else 100 * c.area
-        row = {"class": c.Index, "examples": c.examples, "recall, %": rate_cell(c.right, c.examples)}
-        areas.append(row | {"precision, %": rate_cell(c.right, c.told), "area under the curve, %": area})
+    c = found.classes
+    recall, precision = rates(c.right, c.examples), rates(c.right, c.told)
+    areas = [Share(*ends) for ends in zip(c.area, c.low, c.high)]
+    areas = [area if area.low == area.low else 100 * area.value for area in areas]
+    columns = {"class": c.index, "examples": c.examples, "recall, %": recall, "precision, %": precision}
+    frame = pd.DataFrame(columns | {"area under the curve, %": areas})
     text = (
         "Precision: of what the model says is the class, how much is. Recall: of it, how much it finds. "
         "Area: how often an example of the class has a higher probability of it than one of another. "
         "With 95 % intervals: Wilson's for shares, DeLong's for the area."
     )
     confusions = [table("confusion", rows, caption, most=20, strong=strong)] if rows else []
-    return [*confusions, table("classes", areas, text)]
-
-
-def rate_cell(n: int, of: int) -> Share | None:
-    "A rate with its interval; nothing where there are no examples."
-    return Share(n / of, *map(float, wilson_interval(n, of))) if of else None
+    return [*confusions, table("classes", frame, text)]
 
 
 def calibration_blocks(found: Answers) -> list[dict]:
     "Whether the model is as sure as it is right: of all examples, by group, and over ranges."
-    every, *groups = found.calibration.itertuples()
+    every = found.calibration.iloc[0]
     text = (
         f"The model is {percent(every.confidence)} sure of what it says, on average, and right in "
-        f"{percent(every.right / every.examples)} of {every.examples:,} examples. Its expected "
+        f"{percent(every.right / every.examples)} of {every.examples:,.0f} examples. Its expected "
         "calibration error, the difference of the two over ten ranges of the probability, is "
         f"{percent(every.error, mark='')} points; a calibrated model would show "
         f"{percent(every.by_chance, mark='')} by chance on as many examples."
     )
-    rows = []
-    for c in (every, *sorted(groups, key=lambda c: -c.error)):
-        row = {"group": c.Index, "examples": c.examples, "sure, %": 100 * c.confidence}
-        row |= {"right, %": rate_cell(c.right, c.examples), "calibration error, points": 100 * c.error}
-        rows.append(row | {"by chance": 100 * c.by_chance})
+    each = found.calibration
+    each = pd.concat([each[:1], each[1:].sort_values("error", ascending=False, kind="stable")])
+    columns = {"group": each.index, "examples": each.examples, "sure, %": 100 * each.confidence}
+    columns |= {"right, %": rates(each.right, each.examples), "calibration error, points": 100 * each.error}
+    frame = pd.DataFrame(columns | {"by chance": 100 * each.by_chance})
     caption = (
         "Right with Wilson's 95 % interval. By chance: the error of a calibrated model on as many examples."
     )
@@ -268,20 +266,23 @@ def calibration_blocks(found: Answers) -> list[dict]:
     chart = svg_of(fig, "How often the model is right, by how sure it is")
     legend = [("subject", "this model"), (None, "calibrated")]
     chart = dict(title="Right against sure", figure=chart, legend=legend)
-    return [dict(text=text), table("calibration", rows, caption), chart]
+    return [dict(text=text), table("calibration", frame, caption), chart]
 
 
 def rate_sections(found: Answers) -> list[dict]:
     "How often the model says a class for each value of an attribute, and the largest differences."
     if not len(found.rates):
         return []
-    kinds, rows = dict(zip(RATES, ("selection rate", "true positives", "false positives"))), []
-    for r in found.rates.to_dict("records"):
-        row = {"says": r["label"], "of": f"{r['attribute']}={r['value']}", "examples": r["examples"]}
-        row |= {f"{name}, %": rate_cell(r[key], r[RATES[key]]) for key, name in kinds.items()}
-        rows.append(row | {"right, %": rate_cell(r["right"], r["examples"])})
-    gaps = (100 * rate_differences(found.rates)).rename(columns=kinds | {"equalised_odds": "equalised odds"})
-    gaps = gaps.rename_axis(["says", "attribute"]).reset_index().to_dict("records")
+    kinds = dict(zip(RATES, ("selection rate", "true positives", "false positives")))
+    r = found.rates
+    frame = pd.DataFrame(
+        {"says": r.label, "of": r.attribute + "=" + r.value.map(str), "examples": r.examples}
+    )
+    for key, name in kinds.items():
+        frame[f"{name}, %"] = rates(r[key], r[RATES[key]])
+    frame["right, %"] = rates(r.right, r.examples)
+    gaps = (100 * rate_differences(r)).rename(columns=kinds | {"equalised_odds": "equalised odds"})
+    gaps = gaps.rename_axis(["says", "attribute"]).reset_index()
     caption = (
         "Selection rate: how often the model says the class. True positives: how often where it is the "
         "label; false positives: how often where it is not. With Wilson's 95 % interval."
@@ -290,7 +291,7 @@ def rate_sections(found: Answers) -> list[dict]:
         "Largest difference between two values, in points. That of the selection rate is the demographic "
         "parity difference; the equalised odds difference is the larger one of the other two."
     )
-    tables = table("rates", rows, caption), table("rate-differences", gaps, largest)
+    tables = table("rates", frame, caption), table("rate-differences", gaps, largest)
     return [section(f"Selection rates, {found.split}", *tables)]
 
 # %% ../../nbs/10_report/02_run_page.ipynb #81901e21
@@ -317,11 +318,11 @@ def mistake_sections(found: Answers | None) -> list[dict]:
             cards.append(dict(lines=(said, f"row {m.row}"), picture=m.picture, text=m.text))
         heading = "{}: {:,} of {:,} wrong".format(name, *found.wrong.loc[name])
         blocks.append(dict(title=heading, cards=cards))
-    rows = []
-    for m in found.mistakes.sort_values("right", kind="stable").to_dict("records"):
-        row = {"row": str(m["row"]), **({"picture": m["file"]} if "file" in m else {})}
-        row |= {"group": m["group"], "labelled": m["label"], "said": m["predicted"]}
-        rows.append(row | {"with, %": 100 * m["sure"], "label has, %": 100 * m["right"]})
+    each = found.mistakes.sort_values("right", kind="stable").astype({"row": str})
+    each = each.assign(sure=100 * each.sure, right=100 * each.right)
+    order = [name for name in ("row", "file", "group", "label", "predicted", "sure", "right") if name in each]
+    heads = dict(file="picture", label="labelled", predicted="said", sure="with, %", right="label has, %")
+    rows = each[order].rename(columns=heads)
     caption = (
         "All mistakes, the surest first: with which probability the model says what it says, and which one "
     )
@@ -352,7 +353,8 @@ def attention_sections(attention: Attention | None) -> list[dict]:
         rows = []
         for shown in pictures:
             cards = [(shown.picture, [f"labelled {shown.label}", f"row {shown.row}"])]
-            cards += [(a.overlay, [f"says {a.says}, {100 * a.sure:.0f} %"]) for a in shown.answers]
+            for a in shown.answers:
+                cards.append((a["overlay"], [f"says {a['says']}, {100 * a['sure']:.0f} %"]))
             rows.append([dict(picture=picture_address(x, 160, 82), lines=lines) for x, lines in cards])
         blocks.append(dict(title=name, heads=["picture", *attention.names], strips=rows))
     return [section(title, *blocks)]
@@ -555,23 +557,21 @@ def making_sections(record: RunRecord) -> list[dict]:
     "Command, cost, settings; and what is needed to make the run again."
     config, where = record.config, record.surroundings or {}
     described = flat({name: config.get(name) or {} for name in ("method", "settings", "inputs")})
-    settings = [{"setting": name, "value": settings_text(value)} for name, value in described.items()]
     origin = {name: config.get(name) for name in ("model", "weights", "seed", "data", "data_digest")}
     opened = {k: v for k, v in (record.opened or {}).items() if v and k != "columns"}
     words = (f"{k} {' '.join(v) if isinstance(v, list) else v}" for k, v in opened.items())
     origin |= dict(opened=", ".join(words), start=config.get("start"), python=where.get("python"))
     origin |= where.get("versions") or {}
     origin |= {name: where.get(name) for name in ("revision", "system")}
-    known = []
-    for name, value in origin.items():
-        if value not in (None, ""):
-            known.append({"what": name.replace("_", " "), "value": settings_text(value)})
+    known = {name.replace("_", " "): value for name, value in origin.items() if value not in (None, "")}
+    settings = [{"setting": name, "value": settings_text(value)} for name, value in described.items()]
+    making_again = [{"what": name, "value": settings_text(value)} for name, value in known.items()]
     caption = "Data with the same digest have the same labels, split, groups and inputs; the same seed and "
     caption += "versions on a CPU give the same weights."
     making = dict(code=command_text(record)), dict(text=cost_text(record))
     return [
         section("How it was made", *making, table("settings", settings, most=200)),
-        section("To make it again", table("origin", known, caption)),
+        section("To make it again", table("origin", making_again, caption)),
     ]
 
 # %% ../../nbs/10_report/02_run_page.ipynb #591f5466
