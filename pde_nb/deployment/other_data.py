@@ -22,7 +22,7 @@ from ..inputs.preparation import Preparation
 from ..prediction.predictor import Predictor
 from ..prediction.rows import NewRows
 from ..records.seals import with_origin, write_sealed
-from ..sources.blanks import blank_cells, known_groups
+from ..sources.blanks import blank_cells, known_groups, plain_text
 from ..sources.columns import says_missing
 from ..sources.tables import table_pieces
 
@@ -168,13 +168,9 @@ def as_trained(values, known=(), unlabelled=None) -> np.ndarray:
     spelled = []
     for value, blank in zip(values, blank_cells(values, unlabelled)):
         text, number = str(value), number_or_text(str(value))
-        if blank or (says_missing(text) and text not in known):
-            text = ""
-        elif text in known or number in known:
-            text = known.get(text) or known[number]
-        elif isinstance(number, float):
-            text = str(number).removesuffix(".0")
-        spelled.append(text)
+        missing = blank or (says_missing(text) and text not in known)
+        plain = plain_text(number) if isinstance(number, float) else text
+        spelled.append("" if missing else known.get(text) or known.get(number) or plain)
     return np.array(spelled)
 
 # %% ../../nbs/08_deployment/22_other_data.ipynb #ju000011
