@@ -51,10 +51,8 @@ app.register_install_completion_command()
 def methods(name: str | None = None, /):
     """The methods, or the settings of one of them, and of training, for --set.
 
-    Parameters
-    ----------
-    name
-        of the method
+    Args:
+        name: of the method
     """
     from dataclasses import fields
 

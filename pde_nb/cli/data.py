@@ -24,10 +24,8 @@ def diagnose(*, opened: DataOptions, json: Output | None = None):
 
     pde diagnose --data loans.csv --label granted --attribute district
 
-    Parameters
-    ----------
-    json
-        write what was found as JSON; - prints it
+    Args:
+        json: write what was found as JSON; - prints it
     """
     from pde_nb.analysis.diagnosis import MAX_VALUES, validation_power, without_attribute
     from pde_nb.analysis.diagnosis import diagnose as examine
@@ -87,10 +85,8 @@ def shown_columns(opened: DataOptions, n: int) -> dict:
 def example(*, root: str = "."):
     """Write loans.csv, a made-up table to try things on.
 
-    Parameters
-    ----------
-    root
-        folder to write to
+    Args:
+        root: folder to write to
     """
     from pde_nb.sources.tables import example_table
 
@@ -102,12 +98,9 @@ def example(*, root: str = "."):
 def where(name: str, /, *, root: str = "data"):
     """Say where the files of a published data set come from, and where they go.
 
-    Parameters
-    ----------
-    name
-        waterbirds, celebA or civilcomments
-    root
-        folder that holds the data set's own folder
+    Args:
+        name: waterbirds, celebA or civilcomments
+        root: folder that holds the data set's own folder
     """
     from pde_nb.published.published import where as place
 
@@ -117,16 +110,11 @@ def where(name: str, /, *, root: str = "data"):
 def check(name: str, /, *, root: str = "data", all: bool = False, json: Output | None = None):
     """Examine the files of a published data set: what is there and what is wrong, with status 1 then.
 
-    Parameters
-    ----------
-    name
-        waterbirds, celebA or civilcomments
-    root
-        folder that holds the data set's own folder
-    all
-        open every picture, not some of them
-    json
-        write what was found as JSON; - prints it
+    Args:
+        name: waterbirds, celebA or civilcomments
+        root: folder that holds the data set's own folder
+        all: open every picture, not some of them
+        json: write what was found as JSON; - prints it
     """
     from pde_nb.published.published import examine
 
@@ -144,14 +132,10 @@ def fetch(
 ):
     """Download and unpack what lacks of a published data set; what was interrupted goes on.
 
-    Parameters
-    ----------
-    name
-        waterbirds, celebA or civilcomments
-    root
-        folder that holds the data set's own folder
-    archive
-        an archive that was downloaded by other means
+    Args:
+        name: waterbirds, celebA or civilcomments
+        root: folder that holds the data set's own folder
+        archive: an archive that was downloaded by other means
     """
     from pde_nb.published.published import fetch as get
 
@@ -163,16 +147,11 @@ def sample(*, opened: DataOptions, out: str, n: Whole = 200, where: str | None =
 
     pde data sample --data table.csv --label granted --attribute district --out to_label.csv
 
-    Parameters
-    ----------
-    out
-        the sheet, a .csv file that is not there yet
-    n
-        rows to label, ≥ 1
-    where
-        val (default: validation, which also chooses the epoch; then training), train, or both
-    seed
-        of the rows that are drawn, ≥ 0
+    Args:
+        out: the sheet, a .csv file that is not there yet
+        n: rows to label, ≥ 1
+        where: val (default: validation, which also chooses the epoch; then training), train, or both
+        seed: of the rows that are drawn, ≥ 0
     """
     import numpy as np
 

@@ -32,28 +32,19 @@ def predict(
 
     pde predict runs/loans-pde-mlp-seed0 --data new.csv
 
-    Parameters
-    ----------
-    run
-        folder of the run
-    data
-        .csv, .tsv or .parquet file, .npy or .npz file, folder of pictures, or a picture
-    out
-        the file of the predictions
-    keep
-        columns to carry along, as an id
-    root
-        folder of the pictures that a table names; default that of the table
-    strict
-        stop at a value that is missing, unreadable or unknown, instead of a remark
-    restart
-        throw away what an interrupted command has left
-    device
-        cpu, cuda, …
+    Args:
+        run: folder of the run
+        data: .csv, .tsv or .parquet file, .npy or .npz file, folder of pictures, or a picture
+        out: the file of the predictions
+        keep: columns to carry along, as an id
+        root: folder of the pictures that a table names; default that of the table
+        strict: stop at a value that is missing, unreadable or unknown, instead of a remark
+        restart: throw away what an interrupted command has left
+        device: cpu, cuda, …
     """
     from tqdm import tqdm
 
-    from pde_nb.prediction.stream import write_predictions
+    from pde_nb.prediction.predictor import write_predictions
     from pde_nb.runs.finished import load
 
     how = dict(keep=list(keep), strict=strict, root=root, restart=restart)
@@ -84,26 +75,16 @@ def evaluate(
 
     pde eval runs/loans-pde-mlp-seed0 --other year.csv
 
-    Parameters
-    ----------
-    run
-        folder of the run
-    split
-        part of the run's own data: train, val or test
-    other
-        .csv, .tsv, .parquet or .npz file, or folder of pictures with metadata.csv; with labels
-    label
-        column of the labels of --other; default as in training
-    attribute
-        columns of the attributes of --other; default those of training that are there
-    data
-        file or folder of the run's data, where it is no longer where it was
-    root
-        folder of the pictures that a table names, where it is no longer where it was
-    device
-        cpu, cuda, …; default a GPU when there is one
-    json
-        write the figures as JSON; - prints them
+    Args:
+        run: folder of the run
+        split: part of the run's own data: train, val or test
+        other: .csv, .tsv, .parquet or .npz file, or folder of pictures with metadata.csv; with labels
+        label: column of the labels of --other; default as in training
+        attribute: columns of the attributes of --other; default those of training that are there
+        data: file or folder of the run's data, where it is no longer where it was
+        root: folder of the pictures that a table names, where it is no longer where it was
+        device: cpu, cuda, …; default a GPU when there is one
+        json: write the figures as JSON; - prints them
     """
     import warnings
     from dataclasses import replace
@@ -177,16 +158,11 @@ def report(runs: Words, /, *, html: bool = False, out: str | None = None, data: 
 
     pde report runs/* --html
 
-    Parameters
-    ----------
-    runs
-        folders of runs, or record.json files
-    html
-        write report.html, into the folder of the run; of several, into the current one
-    out
-        write to this file: Markdown where it ends in .md, else HTML
-    data
-        file or folder of the data, where it is no longer where it was
+    Args:
+        runs: folders of runs, or record.json files
+        html: write report.html, into the folder of the run; of several, into the current one
+        out: write to this file: Markdown where it ends in .md, else HTML
+        data: file or folder of the data, where it is no longer where it was
     """
     from pde_nb.records.seals import writable_folder
     from pde_nb.runs.record import RunRecord

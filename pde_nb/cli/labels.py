@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['ERM', 'DRO', 'PDE', 'METHODS', 'FASTER', 'STAGES', 'SIZES', 'FULL', 'RATES', 'RESETS', 'AUGMENTED', 'BIRDS', 'PASSES',
-           'PICTURES', 'LABELS', 'Row', 'Label', 'Setup', 'fitted_schedule', 'row_method', 'run_row', 'run_label',
-           'paper_row', 'setting_of', 'plain_rows', 'plain_table', 'row_result', 'runs_table', 'label_text']
+           'PICTURES', 'LABELS', 'PRINTED', 'Row', 'Label', 'Setup', 'fitted_schedule', 'row_method', 'plain_table',
+           'runs_table', 'run_row', 'run_label', 'setting_text']
 
 # %% ../../nbs/12_cli/09_labels.ipynb #8c84f458
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -17,7 +17,7 @@ import numpy as np
 from ..algorithm.expansion import Schedule, small_group_cap
 from ..algorithm.groups import balanced_counts
 from ..comparison.comparison import Contender, contend
-from ..comparison.trials import Result, over_seeds, result_from_dict, settings_name
+from ..comparison.trials import Result, over_seeds, settings_name
 from ..core.tables import DASH, PAPER, Table, average_key, interval_text, printed, spread_text
 from ..methods.base import CannotRun, Method
 from ..methods.registry import find_method
@@ -146,18 +146,57 @@ def row_method(row: Row, setup: Setup) -> Method:
     method = find_method(row.method).defaults(setup.data.inputs.kind, groups)
     return method.within(passes, groups, len(setup.data.rows("val")))
 
+# %% ../../nbs/12_cli/09_labels.ipynb #e30da807
+PRINTED = PAPER | {"fig:expansion_lr": {BIRDS: dict(PAPER["tab:ablation_lr"][BIRDS])}}
+PRINTED["fig:expansion_lr"][BIRDS]["1e-4"] = PAPER["tab:ablation_size"][BIRDS]["m = 10"]
+PRINTED["tab:ablation_lr"] = PRINTED["fig:expansion_lr"]
+
+
+def plain_table(label: str) -> Table:
+    "Ours and in brackets the paper's numbers of `tab:app-hyper` or `tab:app-datanum`."
+    lines = []
+    for name, paper in PAPER[label].items():
+        preset, counts = PRESETS[name, "pde", "paper"], np.array(PUBLISHED[name][0])
+        ours = asdict(preset.method.schedule) | asdict(preset.settings) | dict(all=counts.sum())
+        if name != "civilcomments":  # its 512 groups are not among the published counts
+            ours["warmup"] = balanced_counts(counts).sum()
+        lines.append((name, *(f"{ours.get(key, DASH)} ({value})" for key, value in paper.items())))
+    keys = PAPER[label]["waterbirds"]
+    return Table(("ours (the paper's)", *keys), lines, "l" + "r" * len(keys))
+
+
+def runs_table(
+    rows: dict[str, tuple[Result | None, dict]],  # name → what ours came to, and the paper's figures
+    average: str,  # which one
+) -> Table:
+    "Our figures beside the paper's, on the test set in percent."
+    lines = []
+    for name, (result, paper) in rows.items():
+        ours = ["not run", DASH, DASH, DASH]
+        if result:
+            keys = "worst_group", average, "passes_to_best"
+            worst, mean, passes = (over_seeds(result, key) for key in keys)
+            figure = f"{spread_text(worst)} {interval_text(worst, low=0, high=1)}".rstrip()
+            ours = [figure, spread_text(mean), f"{passes.mean:.1f}", f"{result.settings['lr']:g}"]
+        theirs = (
+            printed(paper, "worst_group"),
+            printed(paper, average_key(paper)),
+            printed(paper, "epochs", None),
+        )
+        lines.append((name, *ours, *theirs))
+    head = "", "ours: worst group", "average", "passes to the best", "lr"
+    return Table((*head, "paper: worst group", "average", "epochs"), lines, "lrrrrrrr")
+
 # %% ../../nbs/12_cli/09_labels.ipynb #84e60e9c
 def run_row(row: Row, setup: Setup, seeds: int, out: Path, say=print) -> Result:
     "What the runs of a row came to, one per seed. Raises `CannotRun` where its method cannot on this data."
     preset, pde, kind = setup.preset(row.method), setup.preset("pde"), setup.data.inputs.kind
-    settings, how = DEFAULTS[kind], dict(setup.network)
+    settings, how, inputs = DEFAULTS[kind], dict(setup.network), {}
     if setup.of_paper:
-        how["model"] = how.get("model") or pde.model
-        how["train_by"] = preset and preset.train_by
+        how |= dict(model=how.get("model") or pde.model, train_by=preset and preset.train_by)
+        inputs = {name: getattr(pde, name) for name in ("centre", "max_tokens") if getattr(pde, name)}
     if how.get("model") == pde.model:
         settings = (preset or setup.preset("erm")).settings
-    names = ("centre", "max_tokens") if setup.of_paper else ()
-    inputs = {name: getattr(pde, name) for name in names if getattr(pde, name)}
     if kind in ("pictures", "pixels"):
         inputs["augment"] = ("flip",) if row.changes.get("augment", row.method == "pde") else ()
     tried = ({},) if "lr" in row.changes else tuple({"lr": lr} for lr in setup.lrs) or ({},)
@@ -169,106 +208,44 @@ def run_row(row: Row, setup: Setup, seeds: int, out: Path, say=print) -> Result:
     return contend(name, contender, setup.data, range(seeds), out, say, inputs=inputs | setup.inputs, **how)
 
 
-def run_label(label: str, setup: Setup, seeds: int, out: Path, say=print) -> dict:
-    """Make the runs of a label, in folders below `out`; its record, for JSON.
+def run_label(label: str, setup: Setup, seeds: int, out: Path, say=print) -> tuple[dict, str]:
+    """Make the runs of a label, in folders below `out`: its record, for JSON, and what it says.
 
     Raises `ValueError` where it needs pictures and the data has none, and as `contend` does."""
-    spec, kind, rows = LABELS[label], setup.data.inputs.kind, []
+    spec, kind, results, why = LABELS[label], setup.data.inputs.kind, {}, {}
     if spec.needs == PICTURES and kind not in ("pictures", "pixels"):
         raise ValueError(f"{label} is about pictures, and the data has {kind}; give pictures.")
     for row in spec.rows:
-        rows.append(dict(name=row.name, why="", paper=paper_row(label, row.name, setup.dataset), run=None))
         try:
-            result = run_row(row, setup, seeds, out, say)
+            results[row.name] = run_row(row, setup, seeds, out, say)
         except CannotRun as e:
-            rows[-1]["why"] = str(e)
-            continue
-        courses = [[entry["val_worst_group_at_most"] for entry in trial.curve] for trial in result.trials]
-        rows[-1]["courses"] = [dict(first=0, val_worst_group=course) for course in courses]
-        trials = [trial.to_dict() | dict(curve=[], notes=[]) for trial in result.trials]
-        rows[-1]["run"] = result.to_dict() | dict(model=Path(result.model).name, trials=trials)
+            why[row.name] = str(e)
+    paper = PRINTED.get(label, {}).get(setup.dataset, {})
     average = "adjusted_average" if setup.dataset == "waterbirds" else "average"
-    shared = dict(seeds=seeds, base=spec.base, average=average, rows=rows)
-    return dict(label=label, title=spec.title, **shared, setting=setting_of(setup, rows))
-
-
-def paper_row(label: str, name: str, dataset: str) -> dict:
-    "The paper's figures of a row, as in `PAPER`; empty where it has none."
-    label = "tab:ablation_lr" if label == "fig:expansion_lr" else label
-    if (label, name) == ("tab:ablation_lr", "1e-4"):
-        label, name = "tab:ablation_size", "m = 10"
-    return PAPER.get(label, {}).get(dataset, {}).get(name, {})
-
-
-def setting_of(setup: Setup, rows: list[dict]) -> dict:
-    "What was run instead of the paper's setting, by name; `same` where nothing was."
-    paper, models = setup.preset("pde"), {row["run"]["model"] for row in rows if row["run"]}
-    ours, theirs = (asdict(one.schedule) for one in (row_method(PDE, setup), paper.method))
-    names = "warmup_epochs", "expand_by", "expand_every", "n_expansions", "n_epochs"
-    differ = [f"{name} {ours[name]} (paper: {theirs[name]})" for name in names if ours[name] != theirs[name]]
-    what = dict(passes=setup.passes, lrs=list(setup.lrs), by_hand=setup.changes | setup.inputs)
-    what |= dict(schedule=", ".join(differ))
-    same = setup.of_paper and models == {paper.model} and not any(what.values())
-    data = f"{setup.data.name} ({len(setup.data.rows('train')):,} training examples)"
-    return dict(
-        paper=f"{setup.dataset}, {paper.model}", data=data, model=", ".join(models), **what, same=same
-    )
-
-# %% ../../nbs/12_cli/09_labels.ipynb #e30da807
-def plain_rows(label: str) -> list[dict]:
-    "Ours and the paper's figures of `tab:app-hyper` and `tab:app-datanum`, for each data set."
+    names = [row.name for row in spec.rows]
+    table = runs_table({name: (results.get(name), paper.get(name, {})) for name in names}, average)
     rows = []
-    for name, paper in PAPER[label].items():
-        preset, counts = PRESETS[name, "pde", "paper"], np.array(PUBLISHED[name][0])
-        ours = asdict(preset.method.schedule) | asdict(preset.settings) | dict(all=int(counts.sum()))
-        if name != "civilcomments":  # its 512 groups are not among the published counts
-            ours["warmup"] = int(balanced_counts(counts).sum())
-        rows.append(dict(name=name, ours={key: ours[key] for key in paper if key in ours}, paper=paper))
-    return rows
+    for name in names:
+        run = results[name].to_dict() if name in results else None
+        rows.append(dict(name=name, why=why.get(name, ""), paper=paper.get(name, {}), run=run))
+    record = dict(label=label, title=spec.title, seeds=seeds, base=spec.base, average=average, rows=rows)
+    record["setting"] = setting_text(setup, {result.model for result in results.values()})
+    left_out = [f"{name} was not run: {reason}" for name, reason in why.items()]
+    text = [f"{label}: {spec.title}. {record['setting']}; seeds {seeds}", table.text(), *left_out]
+    return record, "\n".join(text)
 
 
-def plain_table(rows: list[dict]) -> Table:
-    "A line for each data set: our numbers, and in brackets the paper's."
-    keys, lines = list(rows[0]["paper"]), []
-    for row in rows:
-        cells = [f"{row['ours'].get(key, DASH)} ({row['paper'].get(key, DASH)})" for key in keys]
-        lines.append((row["name"], *cells))
-    return Table(("ours (the paper's)", *keys), lines, "l" + "r" * len(keys))
-
-
-def row_result(row: dict) -> Result | None:
-    "What the runs of a row of a record came to; its trials have no curve."
-    if not row["run"]:
-        return None
-    trials = [{**trial, "curve": [], "notes": []} for trial in row["run"]["trials"]]
-    return result_from_dict({"surroundings": {}, **row["run"], "trials": trials})
-
-
-def runs_table(record: dict) -> Table:
-    "Our figures beside the paper's, on the test set in percent."
-    lines = []
-    for row in record["rows"]:
-        result, paper, ours = row_result(row), row["paper"], ["not run", DASH, DASH, DASH]
-        if result:
-            keys = "worst_group", record["average"], "passes_to_best"
-            worst, average, passes = (over_seeds(result, key) for key in keys)
-            figure = f"{spread_text(worst)} {interval_text(worst, low=0, high=1)}".rstrip()
-            ours = [figure, spread_text(average), f"{passes.mean:.1f}", f"{result.settings['lr']:g}"]
-        theirs = (
-            printed(paper, "worst_group"),
-            printed(paper, average_key(paper)),
-            printed(paper, "epochs", None),
-        )
-        lines.append((row["name"], *ours, *theirs))
-    head = "", "ours: worst group", "average", "passes to the best", "lr"
-    return Table((*head, "paper: worst group", "average", "epochs"), lines, "lrrrrrrr")
-
-
-def label_text(record: dict) -> str:
-    "What was run, where that is not the paper's setting; ours beside the paper's; why rows were not run."
-    setting = {key: value for key, value in record["setting"].items() if value}
-    paper = setting.pop("paper")
-    start = "The paper's setting" if setting.pop("same", False) else f"NOT the paper's setting ({paper})"
-    told = "; ".join(f"{key.replace('_', ' ')} {value}" for key, value in setting.items())
-    why = [f"{row['name']} was not run: {row['why']}" for row in record["rows"] if row["why"]]
-    return "\n".join([f"{start}: {told}; seeds {record['seeds']}", runs_table(record).text(), *why])
+def setting_text(setup: Setup, models: set[str]) -> str:
+    "What was run, and in what it differs from the paper's setting."
+    paper, names = (
+        setup.preset("pde"),
+        ("warmup_epochs", "expand_by", "expand_every", "n_expansions", "n_epochs"),
+    )
+    ours, theirs = (asdict(one.schedule) for one in (row_method(PDE, setup), paper.method))
+    told = [f"{name} {ours[name]} (paper: {theirs[name]})" for name in names if ours[name] != theirs[name]]
+    chosen = dict(passes=setup.passes, learning_rates=setup.lrs, by_hand=setup.changes | setup.inputs)
+    told += [f"{name.replace('_', ' ')} {value}" for name, value in chosen.items() if value]
+    same = setup.of_paper and models == {paper.model} and not told
+    start = "The paper's setting" if same else f"NOT the paper's setting ({setup.dataset}, {paper.model})"
+    data = f"{setup.data.name} ({len(setup.data.rows('train')):,} training examples)"
+    return f"{start}: {'; '.join([data, *sorted(Path(model).name for model in models), *told])}"

@@ -40,34 +40,20 @@ def reproduce(
     pde reproduce tab:synthetic --seeds 5
     pde reproduce tab:baselines --data waterbirds --root DIR --scale 0.1
 
-    Parameters
-    ----------
-    label_of_paper
-        LaTeX label, or claims, or phase
-    scale
-        of labels with runs: times the paper's epochs, > 0
-    budget
-        how often a method other than PDE shows the training set; default as ERM in the paper, scaled
-    lrs
-        learning rates to try on the first seed of each row; validation chooses
-    preset
-        of the synthetic labels: released (the authors' notebooks) or paper (the text)
-    case
-        of tab:synthetic: 1, the core feature is weaker than the spurious one; 2, stronger
-    methods
-        of tab:synthetic: some of its methods, each in quotes; of claims: some of the labels
-    fast
-        compiled steps for tab:synthetic, with numba; the last digits may differ
-    seeds
-        seeds 0 … N−1, ≥ 1; default 5, for tab:synthetic 20
-    jobs
-        processes, ≥ 1; default one per core
-    set
-        settings of every run, or of the synthetic preset: sigma_p=0.78
-    out
-        folder of record, picture and runs; default runs/LABEL, with data runs/paper-DATA
-    json
-        also write the record as JSON; - prints it instead
+    Args:
+        label_of_paper: LaTeX label, or claims, or phase
+        scale: of labels with runs: times the paper's epochs, > 0
+        budget: how often a method other than PDE shows the training set; default as ERM in the paper, scaled
+        lrs: learning rates to try on the first seed of each row; validation chooses
+        preset: of the synthetic labels: released (the authors' notebooks) or paper (the text)
+        case: of tab:synthetic: 1, the core feature is weaker than the spurious one; 2, stronger
+        methods: of tab:synthetic: some of its methods, each in quotes; of claims: some of the labels
+        fast: compiled steps for tab:synthetic, with numba; the last digits may differ
+        seeds: seeds 0 … N−1, ≥ 1; default 5, for tab:synthetic 20
+        jobs: processes, ≥ 1; default one per core
+        set: settings of every run, or of the synthetic preset: sigma_p=0.78
+        out: folder of record, picture and runs; default runs/LABEL, with data runs/paper-DATA
+        json: also write the record as JSON; - prints it instead
     """
     from pde_nb.cli.labels import LABELS
     from pde_nb.core.arguments import lookup, number, whole_number
@@ -95,7 +81,7 @@ def reproduce(
 # %% ../../nbs/12_cli/09_reproduce.ipynb #4752c162
 def run_on_data(label: str, opened, network, settings, how: dict, seeds: int, out, json):
     "Make the runs of a label on data. Raises `ValueError` for data of no use."
-    from pde_nb.cli.labels import LABELS, Setup, label_text, run_label
+    from pde_nb.cli.labels import LABELS, Setup, run_label
     from pde_nb.cli.options import open_typed
     from pde_nb.published.published import PUBLISHED
 
@@ -109,22 +95,18 @@ def run_on_data(label: str, opened, network, settings, how: dict, seeds: int, ou
     how["changes"], how["inputs"] = settings.split()
     usual = data.name if data.name in PUBLISHED else "waterbirds"
     setup, folder = Setup(data, LABELS[label].dataset or usual, **how), Path(out or f"runs/paper-{data.name}")
-    record = run_label(label, setup, seeds, folder / "runs", str if json == SCREEN else print)
-    text = f"{label}: {record['title']}. {label_text(record)}"
+    record, text = run_label(label, setup, seeds, folder / "runs", str if json == SCREEN else print)
     keep(record, text, folder / label.replace(":", "-"), json)
 
 
 def keep(record: dict, text: str, folder: Path, json: str | None, fig=None):
     "Write a record and its picture into a folder, and show what it says."
-    from pde_nb.records.seals import sweep, with_origin, with_seal, writable_folder, write_sealed, write_whole
-    from pde_nb.training.folder import hold
+    from pde_nb.records.seals import with_origin, with_seal, writable_folder, write_sealed, write_whole
 
     record = with_seal(with_origin(**record))
-    with hold(writable_folder(folder)):
-        sweep(folder)
-        write_sealed(folder / "record.json", record)
-        if fig is not None:
-            write_whole(folder / f"{folder.name}.png", lambda path: fig.savefig(path, dpi=150))
+    write_sealed(writable_folder(folder) / "record.json", record)
+    if fig is not None:
+        write_whole(folder / f"{folder.name}.png", lambda path: fig.savefig(path, dpi=150))
     answer(json, record, "", text, f"written to {folder}{os.sep}")
 
 # %% ../../nbs/12_cli/09_reproduce.ipynb #90743114
@@ -132,7 +114,7 @@ def computed(label: str, *, jobs, preset, case, seeds, methods, changes, fast):
     "What needs no data: its record, what it says, and its figure, None where it has none."
     from dataclasses import asdict
 
-    from pde_nb.cli.labels import LABELS, plain_rows, plain_table
+    from pde_nb.cli.labels import LABELS, plain_table
     from pde_nb.core.arguments import lookup
     from pde_nb.proofs.claims import check_claims, claims_summary, claims_table
     from pde_nb.theory import experiment as synthetic
@@ -156,8 +138,8 @@ def computed(label: str, *, jobs, preset, case, seeds, methods, changes, fast):
     title = LABELS[label].title
     record, start = dict(label=label, title=title), f"{label}: {title}"
     if label.startswith("tab:"):
-        rows = plain_rows(label)
-        return record | dict(rows=rows), f"{start}\n{plain_table(rows)}", None
+        table = plain_table(label)
+        return record | dict(rows=table.rows), f"{start}\n{table}", None
     if label == "fig:data":
         return record | dict(rows=[]), start, fig_data()
     panels = synthetic.SYNTHETIC_PANELS[label]

@@ -46,28 +46,17 @@ def train(
 
     pde train --data loans.csv --label granted --attribute district
 
-    Parameters
-    ----------
-    method
-        pde, erm, subsample, reweighting, resampling, group_dro, jtt, lff, eiil, dfr, …: see pde methods
-    preset
-        settings of the paper, its released code, or a baseline's authors: paper, released, authors
-    seed
-        of weights, order and split, ≥ 0
-    seeds
-        train the seeds 0 to N − 1 in OUT/seedS; mean and spread at the end
-    out
-        folder of the run; default runs/DATA-METHOD-MODEL-seedS
-    minutes
-        that training may take, > 0; then it ends with the best model so far
-    restart
-        throw away what the folder holds
-    resume
-        go on with a run that was ended early by --minutes
-    log
-        each epoch goes there at once: csv, tensorboard, or both
-    json
-        write the test figures as JSON; - prints them
+    Args:
+        method: pde, erm, subsample, reweighting, resampling, group_dro, jtt, lff, eiil, dfr, …: pde methods
+        preset: settings of the paper, its released code, or a baseline's authors: paper, released, authors
+        seed: of weights, order and split, ≥ 0
+        seeds: train the seeds 0 to N − 1 in OUT/seedS; mean and spread at the end
+        out: folder of the run; default runs/DATA-METHOD-MODEL-seedS
+        minutes: that training may take, > 0; then it ends with the best model so far
+        restart: throw away what the folder holds
+        resume: go on with a run that was ended early by --minutes
+        log: each epoch goes there at once: csv, tensorboard, or both
+        json: write the test figures as JSON; - prints them
     """
     from pde_nb.core.arguments import whole_number
     from pde_nb.core.environment import is_main
@@ -172,25 +161,16 @@ def compare(
 
     pde compare --data loans.csv --label granted --attribute district --methods erm pde --seeds 3
 
-    Parameters
-    ----------
-    methods
-        all, or some of those of pde methods, and of scikit-learn boosted_trees, logistic, heads_train,
-        heads_val, heads_both
-    seeds
-        runs of each method, ≥ 1; intervals need 2
-    budget
-        how often a run shows the training set, > 0; default 10
-    tries
-        learning rates to try for each method, on the first seed, ≥ 1; default 2
-    tune
-        settings to try, all combinations: lr=1e-3,1e-2 weight_decay=0,1e-3
-    out
-        folder of runs and results; default runs/compare-DATA
-    log
-        each epoch goes there at once: csv, tensorboard, or both
-    jobs
-        runs that are made side by side, each in a process of its own, ≥ 1
+    Args:
+        methods: all, or some of those of pde methods; of scikit-learn boosted_trees, logistic, heads_train,
+            heads_val, heads_both
+        seeds: runs of each method, ≥ 1; intervals need 2
+        budget: how often a run shows the training set, > 0; default 10
+        tries: learning rates to try for each method, on the first seed, ≥ 1; default 2
+        tune: settings to try, all combinations: lr=1e-3,1e-2 weight_decay=0,1e-3
+        out: folder of runs and results; default runs/compare-DATA
+        log: each epoch goes there at once: csv, tensorboard, or both
+        jobs: runs that are made side by side, each in a process of its own, ≥ 1
     """
     from pde_nb.comparison.comparison import combinations, learning_rates
     from pde_nb.comparison.comparison import compare as compare_all
