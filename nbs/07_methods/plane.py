@@ -52,8 +52,8 @@ def train_on_points(method: Method, points: Points, seed: int = 0) -> OnPoints:
     notes = learn_from_first(m, net, points, seed) if m.first() else []
     step = torch.optim.SGD(nn.ModuleList(nets).parameters(), 0.02, 0.9)
     epoch = 0
-    while not m.finished(epoch):
-        step.param_groups[0]["lr"] = 0.02 * m.lr_factor(epoch)
+    while not m.pacing.finished(epoch):
+        step.param_groups[0]["lr"] = 0.02 * m.pacing.at(epoch).lr_factor
         for at in torch.as_tensor(m.order(epoch)).split(64):
             scores, *others = (f(points.x[at]) for f in nets)
             loss = m.batch_loss(Batch(points.x[at], points.y[at], ids[at], at, scores, tuple(others)))

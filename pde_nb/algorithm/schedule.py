@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['FORMER', 'Pace', 'Stage', 'advance', 'geometric_sizes', 'geometric_plan', 'round_size', 'ExpansionSchedule',
-           'ExpansionBatches']
+           'plain_schedule', 'ExpansionBatches']
 
 # %% ../../nbs/02_algorithm/04_schedule.ipynb #sche0003
 from bisect import bisect_right
@@ -45,6 +45,7 @@ class Stage:
     best_stage: int = 0  # number of the stage in which the best state so far was found
     n_without_gain: int = 0  # stages in a row without a gain, up to this one
     done: bool = False  # whether training is over
+    resets: bool = False  # whether the optimiser forgets its state before it
 
 # %% ../../nbs/02_algorithm/04_schedule.ipynb #sche0010
 def advance(
@@ -119,8 +120,9 @@ class ExpansionSchedule:
         n_val: int = 0,  # examples of the validation set, which decide how long a round is
         epochs: int | None = None,  # at most so many; None: as many as it takes
         expansion_lr: float = 0.1,  # fixed: the learning rate is multiplied by this after the warm-up
+        reset: str | None = None,  # fixed: forget momentum 'once', after the warm-up, or 'always'; None: no
     ):
-        self.plan, self.pace = plan, pace
+        self.plan, self.pace, self.reset = plan, pace, reset
         self.epochs, self.expansion_lr = epochs, expansion_lr
         self.round_size = None if pace is None else round_size(len(plan.active(0)), n_val)
         self.epoch = 0  # the one that runs, or comes next
@@ -141,6 +143,11 @@ class ExpansionSchedule:
     def certain(self) -> bool:
         "Whether all epochs are known before the first."
         return self.pace is None and self.plan.schedule.warmup_epochs is not None
+
+    @property
+    def goes_back(self) -> bool:
+        "Whether a stage begins from the best state so far."
+        return self.pace is not None
 
     @property
     def n_epochs(self) -> int | None:
@@ -183,6 +190,11 @@ class ExpansionSchedule:
         epoch = self.epoch if epoch is None else epoch
         return self.stages[-1].done or (self.n_epochs is not None and epoch >= self.n_epochs)
 
+    def resets(self, epoch: int) -> bool:
+        "Whether the optimiser forgets its state before an epoch."
+        stage = self.at(epoch)
+        return stage.resets and stage.began == epoch > 0
+
     def tell(self, better: bool = False) -> bool:
         "The epoch is over. True: a stage begins, from the best state so far. `better`: was it the best?"
         epoch, now = self.epoch, self.stages[-1]
@@ -199,9 +211,10 @@ class ExpansionSchedule:
         "End the warm-up of a fixed schedule: this epoch is the first after it; None: the next one."
         self.warmup_end = self.epoch if epoch is None else epoch
         every = self.plan.schedule.expand_every
-        later = range(self.plan.n_stages - 1)
-        grown = [Stage(k + 1, self.warmup_end + k * every, self.expansion_lr) for k in later]
-        self.stages = [Stage(), *grown]
+        self.stages = [Stage()]
+        for k in range(self.plan.n_stages - 1):
+            began, resets = self.warmup_end + k * every, self.reset == "always" or (self.reset and not k)
+            self.stages.append(Stage(k + 1, began, self.expansion_lr, resets=bool(resets)))
 
     def at_most(self) -> int:
         "Epochs in all, unless one becomes better than all before; of an open warm-up `ValueError`."
@@ -243,6 +256,18 @@ class ExpansionSchedule:
         elif state["warmup_end"] is not None:
             self.end_warmup(state["warmup_end"])
         self.epoch = state.get("epoch", self.stages[-1].began)
+
+
+def plain_schedule(
+    groups: Groups,  # of the training examples
+    seed: int,
+    epochs: int,
+    examples: Int[np.ndarray, " shown"] | None = None,  # None: all
+) -> ExpansionSchedule:
+    "A schedule of one stage: so many epochs, each of which shows the examples in a new order."
+    shown = np.arange(len(groups)) if examples is None else np.asarray(examples, np.int64)
+    whole = Schedule(epochs, 1, 1, n_expansions=0)
+    return ExpansionSchedule(Plan(shown, np.array([0]), np.array([len(shown)]), groups, whole, seed))
 
 # %% ../../nbs/02_algorithm/04_schedule.ipynb #sche0029
 class ExpansionBatches:

@@ -15,6 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ..algorithm.groups import Groups, balanced_subset, stream
+from ..algorithm.schedule import plain_schedule
 from ..core.arguments import Count, NonNegative, Positive
 from .base import Method, balanced_draw, balancing_weights, coarse, plain_epochs
 
@@ -48,12 +49,10 @@ class Subsample(Balanced):
         "Plain settings for a kind of data: more epochs, since they are short; empty groups are skipped."
         return cls(plain_epochs(kind) * SMALLER, empty="skip")
 
-    def setup(self):
+    def make_pacing(self):
         rng = stream(self.seed, "subset")
-        self.subset = balanced_subset(coarse(self.groups, self.by), rng, self.cap, self.empty)
-
-    def active(self, epoch):
-        return self.subset
+        subset = balanced_subset(coarse(self.groups, self.by), rng, self.cap, self.empty)
+        return plain_schedule(self.groups, self.seed, self.epochs, subset)
 
 # %% ../../nbs/07_methods/02_baselines.ipynb #2ebd0ded
 @dataclass

@@ -18,6 +18,7 @@ from jaxtyping import Float, Int
 
 from ..algorithm.groups import Groups, balanced_subset, group_names, random_rank, stream
 from ..algorithm.metrics import averages, count_correct
+from ..algorithm.schedule import ExpansionSchedule, plain_schedule
 from ..core.arguments import Count, number
 from .base import Method
 from .jtt import FirstStageResult, LastEpochERM
@@ -201,15 +202,12 @@ class DFR(Method):
     def first(self):
         return (Method if self.first_keeps == "best" else LastEpochERM)(self.epochs), {}
 
-    def active(self, epoch: int) -> Int[np.ndarray, " size"]:
-        "The training examples that the last layer was fitted to."
-        return np.asarray(self.used, np.int64)
+    def make_pacing(self) -> ExpansionSchedule:
+        "One epoch, whose active set is what the last layer was fitted to, and which shows nothing."
+        return plain_schedule(self.groups, self.seed, 1, np.asarray(self.used))
 
     def order(self, epoch: int) -> Int[np.ndarray, " 0"]:
         return np.zeros(0, np.int64)
-
-    def finished(self, epoch: int) -> bool:
-        return epoch >= 1
 
     def within(self, passes: float, groups: Groups, n_val: int = 0) -> "DFR":
         "Plain training for the whole budget."
@@ -236,6 +234,7 @@ class DFR(Method):
         put_head(model, *as_head(weight, bias, mean, scale))
         if self.on == "train":
             self.used = np.unique(np.concatenate(subsets))
+            self.pacing = self.make_pacing()
         size, n_groups = len(subsets[0]) // (data.groups.counts > 0).sum(), (data.groups.counts > 0).sum()
         accuracies = ", ".join(f"{candidate} {100 * candidate.worst_group:.1f} %" for candidate in tried[:7])
         notes = [

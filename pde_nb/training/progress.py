@@ -52,10 +52,8 @@ class Clock:
 
 def epochs_at_most(run) -> int | None:
     "Epochs of a run in all, unless one becomes better than all before; None where nothing bounds them."
-    pacing = getattr(run.method, "pacing", None)
-    if run.n_epochs is None and getattr(pacing, "pace", None):
-        return pacing.at_most()
-    return run.n_epochs
+    pacing = run.method.pacing
+    return pacing.at_most() if run.n_epochs is None and pacing.goes_back else run.n_epochs
 
 
 def progress_text(run, total: int | None = None) -> str:
@@ -67,7 +65,7 @@ def progress_text(run, total: int | None = None) -> str:
         now = f"{bound}{100 * last['val_worst_group_at_most']:.1f} %"
         correct, n, _ = run.best
         worst = f"{now}, best {100 * correct / n:.1f} %"
-    active = len(run.method.active(run.epoch))
+    active = len(run.method.pacing.active(run.epoch))
     of = f" of {total}" if total else ""
     of += " at most unless one is better" if total and run.n_epochs is None else ""
     return f"{run.method.name}: epoch {run.epoch}{of}, active {active:,}, worst group {worst}"

@@ -177,8 +177,8 @@ def curve_entry(run, found: Evaluation, better: bool) -> dict:  # of a `Trainer`
     correct, total, _ = found.score
     return dict(
         epoch=run.epoch,
-        stage=run.method.stage(run.epoch),
-        active=len(run.method.active(run.epoch)),
+        stage=run.method.pacing.at(run.epoch).number,
+        active=len(run.method.pacing.active(run.epoch)),
         seen=run.seen,
         passes=run.seen / len(run.train_rows),
         lr=run.optimiser.param_groups[0]["lr"],

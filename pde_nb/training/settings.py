@@ -58,7 +58,7 @@ def check_run(run):  # a `Trainer` that is being made
     if not any(p.requires_grad for p in run.model.parameters()):
         kind = type(run.model).__name__
         raise ValueError(f"all parameters of the {kind} are frozen; there is nothing to train.")
-    if method.finished(0):
+    if method.pacing.finished(0):
         raise ValueError(
             "the schedule has no epoch at all; give warmup_epochs, n_expansions or n_epochs above 0."
         )
@@ -67,7 +67,7 @@ def check_run(run):  # a `Trainer` that is being made
             f"lr_decay={settings.lr_decay!r} needs to know the number of epochs, and this method leaves it "
             "open; give epochs, or use lr_decay='none'."
         )
-    if settings.patience and method.goes_back:
+    if settings.patience and method.pacing.goes_back:
         raise ValueError(
             f"patience={settings.patience}: the method {method.name!r} decides itself when a stage is over "
             "and when it stops; leave patience out, and give rounds or epochs to make that sooner."
