@@ -62,7 +62,7 @@ class Trainer:
         self.train_rows, self.val_rows = data.rows("train"), data.rows("val")
         self.val_groups = data.evaluation("val")
         self.method = method.begin(data.groups("train"), seed, len(self.val_rows))
-        self.n_epochs = self.method.length()  # None: open
+        self.n_epochs = self.method.pacing.n_epochs  # None: open
         self.notes = []  # for the report
         if ranks.n > 1:
             self.notes.append(f"trained by {ranks.n} processes together, which share every batch")
@@ -108,7 +108,7 @@ class Trainer:
 
     @property
     def finished(self) -> bool:
-        return bool(self.stopped) or self.method.finished(self.epoch)
+        return bool(self.stopped) or self.method.pacing.finished(self.epoch)
 
     @property
     def best_epoch(self) -> int | None:
@@ -138,7 +138,7 @@ class Trainer:
             share_done = (self.epoch + self.step / self.n_batches) / self.n_epochs
         if self.settings.lr_decay == "linear_first":
             share_done = min(1.0, self.n_steps / self.planned_steps)
-        return self.settings.lr * self.method.lr_factor(self.epoch) * (1 - share_done)
+        return self.settings.lr * self.method.pacing.at(self.epoch).lr_factor * (1 - share_done)
 
     def autocast(self):
         "Arithmetic in bfloat16 where the run asks for it."
@@ -203,7 +203,7 @@ class Trainer:
         if self.method.after_epoch(self.epoch, self.curve[-1]["val_worst_group_at_most"], better):
             self.restore_best()
         self.start_epoch(self.epoch + 1)
-        if self.method.resets(self.epoch):
+        if self.method.pacing.resets(self.epoch):
             self.optimiser.state.clear()
         self.stop_without_progress()
 
@@ -227,7 +227,7 @@ class Trainer:
         "Keep the weights as the best so far; with the optimiser's state, if the method may ask for it."
         self.best = found.score
         self.best_weights = {name: t.detach().clone() for name, t in self.model.state_dict().items()}
-        if self.method.goes_back:
+        if self.method.pacing.goes_back:
             self.best_optimiser = deepcopy(self.optimiser.state_dict())
 
     def restore_best(self):
@@ -237,11 +237,11 @@ class Trainer:
 
     def stop_without_progress(self):
         "Stop when the worst group has not been better in as many epochs of a stage as patience allows."
-        patience, stage_of = self.settings.patience, self.method.stage
+        patience, pacing = self.settings.patience, self.method.pacing
         if not patience or self.stopped:
             return
-        stage, stages = stage_of(self.epoch), [entry["stage"] for entry in self.curve]
-        if self.n_epochs is not None and stage == 0 < stage_of(self.n_epochs - 1):
+        stage, stages = pacing.at(self.epoch).number, [entry["stage"] for entry in self.curve]
+        if self.n_epochs is not None and stage == 0 < pacing.at(self.n_epochs - 1).number:
             return  # it is the warm-up, and an expansion is still to come
         began = stages.index(stage) if stage in stages else self.epoch  # an expansion gets its time
         if self.epoch - 1 - max(self.best_epoch, began) >= patience:
@@ -258,6 +258,7 @@ class Trainer:
             model=self.model.state_dict(),
             optimiser=self.optimiser.state_dict(),
             method=self.method.state_dict(),
+            pacing=self.method.pacing.state_dict(),
             beside=[net.state_dict() for net in self.own],
             progress={name: getattr(self, name) for name in PROGRESS} | dict(loss_sum=float(self.loss_sum)),
         )
@@ -277,6 +278,7 @@ class Trainer:
         for group in self.optimiser.param_groups:
             group["fused"] = self.device.type == "cuda" or None
         self.method.load_state_dict(state["method"])
+        self.method.pacing.load_state_dict(state["pacing"])
         progress = dict(state["progress"])
         self.start_epoch(progress["epoch"], progress["step"], progress.pop("loss_sum"))
         self.__dict__.update(progress)
