@@ -260,7 +260,7 @@ class RobustTrainer(Trainer):
             )
 
         def factor(step: int, usual) -> float:
-            return usual(step) * self.method.lr_factor(self.batches.epoch_of(step))
+            return usual(step) * self.method.pacing.at(self.batches.epoch_of(step)).lr_factor
 
         factors = [partial(factor, usual=usual) for usual in made.lr_lambdas]
         self.lr_scheduler = torch.optim.lr_scheduler.LambdaLR(made.optimizer, factors)
@@ -377,7 +377,11 @@ class FollowSchedule(TrainerCallback):
 
     def on_step_begin(self, args, state, control, optimizer=None, **more):
         batches, method, step = self.trainer.batches, self.trainer.method, state.global_step
-        if isinstance(method, PDE) and step in batches.ends[:-1] and method.resets(batches.epoch_of(step)):
+        if (
+            isinstance(method, PDE)
+            and step in batches.ends[:-1]
+            and method.pacing.resets(batches.epoch_of(step))
+        ):
             optimizer.state.clear()
 
     def on_step_end(self, args, state, control, **more):

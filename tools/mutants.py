@@ -116,10 +116,7 @@ FAULTS = {  # module → what would be wrong → the text, and what is put in it
             "self.optimiser.state.clear()",
         ),
         "a batch that is not full counts as full": ("seen += len(rows)", "seen += self.settings.batch_size"),
-        "the learning rate ignores what the method says": (
-            "self.method.pacing.at(self.epoch).lr_factor *",
-            "1 *",
-        ),
+        "the learning rate ignores the method": ("self.method.pacing.at(self.epoch).lr_factor *", "1 *"),
     },
     "sources.data": {
         "a split is not divided alike within groups": (

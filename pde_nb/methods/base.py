@@ -17,7 +17,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from ..algorithm.groups import Groups, stream
+from ..algorithm.groups import Groups
+from ..algorithm.schedule import ExpansionSchedule, plain_schedule
 from ..core.arguments import Checked, Count, did_you_mean, lookup, number, rounded_up
 from ..sources.blanks import labelled_examples
 
@@ -51,7 +52,6 @@ class Method(Checked):
     passes_needed = 1  # passes over the training set that one epoch of each of its networks takes
     keeps = "best"  # the model of the 'best' epoch on validation, or of the 'last'
     exact = False  # whether it has to hear the worst-group accuracy itself; else an upper bound will do
-    goes_back = False  # whether it may ask, after an epoch, to go on from the best one
     learned = ()  # names of what training changes in it: the state for an exact resume
     hands_over = False  # whether that is kept beside the result of a first stage, for the second
     in_comparisons = True  # whether a comparison of all methods includes it
@@ -130,6 +130,7 @@ class Method(Checked):
         bound.check(groups)
         bound.groups, bound.seed, bound.n_val = groups, seed, n_val
         bound.setup()
+        bound.pacing = bound.make_pacing()
         return bound
 
     def check(self, groups: Groups):
@@ -141,42 +142,22 @@ class Method(Checked):
 
     def describe_plan(self, n_train: int) -> list[str]:
         "What the bound method is going to do with so many training examples, in lines."
-        size = f"{len(self.active(0)):,} of {n_train:,} examples"
+        size = f"{len(self.pacing.active(0)):,} of {n_train:,} examples"
         lines = [f"method {self.name}, {settings_text(self.settings())}; {size}"]
         if stages := self.first():
             how = settings_text(stages[1]) or "the same settings"
             lines.append(f"two stages: first {settings_text(describe(stages[0]))}, with {how}")
         return lines
 
-    # an epoch: what it shows, at which rate, and whether it is still to come
+    # an epoch: what it draws from and at which rate, whether it is still to come; and what it shows
 
-    def active(self, epoch: int) -> Int[np.ndarray, " size"]:
-        "The examples that an epoch draws from."
-        return np.arange(len(self.groups))
+    def make_pacing(self) -> ExpansionSchedule:
+        "The schedule of a run, which is asked and told of every epoch: here all examples in each."
+        return plain_schedule(self.groups, self.seed, self.epochs)
 
     def order(self, epoch: int) -> Int[np.ndarray, " shown"]:
         "The examples that an epoch shows, in this order."
-        return stream(self.seed, "order", epoch).permutation(self.active(epoch))
-
-    def stage(self, epoch: int) -> int:
-        "How many expansions there were; 0 in a warm-up, and where there is none."
-        return 0
-
-    def lr_factor(self, epoch: int) -> float:
-        "The learning rate of an epoch is multiplied by this."
-        return 1.0
-
-    def resets(self, epoch: int) -> bool:
-        "Whether the optimiser forgets its state before an epoch."
-        return False
-
-    def finished(self, epoch: int) -> bool:
-        "Whether training is over before an epoch; 0 is the first."
-        return epoch >= self.epochs
-
-    def length(self) -> int | None:
-        "Epochs until it has finished; None where that is open."
-        return next((epoch for epoch in range(100_000) if self.finished(epoch)), None)
+        return self.pacing.order(epoch)
 
     # a batch
 
@@ -204,8 +185,9 @@ class Method(Checked):
         val_worst_group: float,  # in [0, 1]; an upper bound unless `best`, or the method is `exact`
         best: bool,  # whether the epoch was the best so far
     ) -> bool:
-        "Update with the validation score; true: go on from the best epoch."
-        return False
+        "Tell the schedule of an epoch; true: go on from the best one."
+        self.pacing.epoch = epoch
+        return self.pacing.tell(best)
 
     def state_dict(self) -> dict:
         "What the method has learned from the run."

@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Annotated, Literal
 
 import numpy as np
-from jaxtyping import Int
 
 from ..algorithm.expansion import Schedule, expansion_plan, small_group_cap
 from ..algorithm.expansion import ledger as plan_ledger
@@ -183,56 +182,16 @@ class PDE(Method):
 
     # a run: all that an epoch shows is answered by the schedule
 
-    def setup(self):
+    def make_pacing(self) -> ExpansionSchedule:
         chosen = self.schedule_settings()
         if self.schedule == "auto":
-            pace = Pace(**chosen)
-            self.pacing = ExpansionSchedule.auto(self.groups, self.n_val, self.seed, pace, self.epochs)
-            return
+            return ExpansionSchedule.auto(self.groups, self.n_val, self.seed, Pace(**chosen), self.epochs)
         if self.schedule == "fixed":
             self.schedule = default_schedule(self.groups)
-        if self.schedule.warmup_epochs is None and type(self).after_epoch is PDE.after_epoch:
+        if self.schedule.warmup_epochs is None and type(self).after_epoch is Method.after_epoch:
             raise ValueError("warmup_epochs=None: nothing in this method ends the warm-up; give a number.")
         plan = expansion_plan(self.groups, self.schedule, self.seed)
-        self.pacing = ExpansionSchedule(plan, epochs=self.epochs, expansion_lr=chosen["expansion_lr"])
-
-    @property
-    def goes_back(self):
-        return self.schedule == "auto"
-
-    def stage(self, epoch: int) -> int:
-        return self.pacing.at(epoch).number
-
-    def active(self, epoch: int) -> Int[np.ndarray, " size"]:
-        return self.pacing.active(epoch)
-
-    def order(self, epoch: int) -> Int[np.ndarray, " shown"]:
-        return self.pacing.order(epoch)
-
-    def lr_factor(self, epoch: int) -> float:
-        return self.pacing.at(epoch).lr_factor
-
-    def finished(self, epoch: int) -> bool:
-        return self.pacing.finished(epoch)
-
-    def length(self) -> int | None:
-        return self.pacing.n_epochs
-
-    def resets(self, epoch: int) -> bool:
-        if not self.reset or epoch == 0:
-            return False
-        before = self.stage(epoch - 1)
-        return self.stage(epoch) > before and (self.reset == "always" or before == 0)
-
-    def after_epoch(self, epoch: int, val_worst_group: float, best: bool) -> bool:
-        self.pacing.epoch = epoch
-        return self.pacing.tell(best)
-
-    def state_dict(self) -> dict:
-        return self.pacing.state_dict()
-
-    def load_state_dict(self, state: dict):
-        self.pacing.load_state_dict(state)
+        return ExpansionSchedule(plan, epochs=self.epochs, **chosen)
 
     def ledger(self, epochs: int | None = None):
         "Which example entered when, in the first `epochs` epochs; None: in all, of 'auto' in all so far."
@@ -249,7 +208,7 @@ class PDE(Method):
                 f"a balanced warm-up of {warm} of {n_train:,} examples, then × {self.pacing.pace.growth:g} at"
                 f" each expansion, {plan.n_stages - 1} at most{f'; at most {n} rounds' if n else ''}",
             ]
-        last = plan.n_stages - 1 if n is None else self.stage(max(n - 1, 0))
+        last = plan.n_stages - 1 if n is None else self.pacing.at(max(n - 1, 0)).number
         length = "an open number of epochs" if n is None else f"{n} epochs"
         return [
             f"schedule fixed: {settings_text(asdict(self.schedule))}, {numbers}",
@@ -273,9 +232,9 @@ class BalancedPDE(PDE):
         return cls.label
 
     def order(self, epoch):
-        if self.stage(epoch) == 0:
+        active = self.pacing.active(epoch)
+        if self.pacing.at(epoch).number == 0:
             return super().order(epoch)
-        active = self.active(epoch)
         ids = self.groups.ids[active]
         weights = 1 / np.bincount(ids)[ids]
         size = self.pacing.round_size
