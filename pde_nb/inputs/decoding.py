@@ -20,8 +20,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from tqdm import tqdm
 
 from ..core.arguments import whole_number
-from ..sources.examples import Pictures
-from ..sources.stored import cache_folder, cached_array
+from ..sources.examples import Pictures, cache_folder, cached_array
 
 # %% ../../nbs/05_inputs/05_decoding.ipynb #95e8be19
 BACKGROUND = (255, 255, 255)  # behind transparent pixels

@@ -275,7 +275,7 @@ def learn_stored(
             sample.append(x[inside & (place[at : at + len(inside)] % every == 0)])
     codes = {}
     for name, seen in words.items():
-        whole = str(table.files.schema.field(name).type).rstrip("0123456789") in ("int", "uint")
+        whole = str(table.dataset.features[name].dtype).rstrip("0123456789") in ("int", "uint")
         codes[name] = ColumnCode(name, HowRead("category", numbers=whole), values=np.array(sorted(seen), str))
     for k, name in enumerate(numbers):
         known = np.concatenate(sample)[:, k]

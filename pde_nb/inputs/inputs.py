@@ -38,9 +38,9 @@ from pde_nb.inputs.encoding import (
     with_word,
 )
 from .texts import TokenSource
-from ..sources.columnar import StoredTable
 from ..sources.data import Data
-from ..sources.stored import Unchanged, blocks, cache_folder, cached_array, kept, rows_at_random
+from ..sources.examples import Unchanged, blocks, cache_folder, cached_array, kept, rows_at_random
+from ..sources.opening import StoredTable
 
 # %% ../../nbs/05_inputs/09_inputs.ipynb #ea45d05d
 def _training_rows(split, n):

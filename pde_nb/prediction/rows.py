@@ -19,9 +19,17 @@ from ..core.environment import need
 from ..inputs.encoding import ColumnCode, encode, known_cells, spelled
 from ..inputs.preparation import Preparation
 from ..sources.columns import read
-from ..sources.examples import Arrays, Columns, Pictures, Texts, find_pictures, make_arrays, string_array
+from pde_nb.sources.examples import (
+    Arrays,
+    Columns,
+    Pictures,
+    Texts,
+    find_pictures,
+    make_arrays,
+    open_npy,
+    string_array,
+)
 from ..sources.opening import read_arrays
-from ..sources.stored import open_npy
 from ..sources.tables import check_twice, table_pieces
 
 # %% ../../nbs/07_prediction/02_rows.ipynb #nw000005

@@ -351,6 +351,7 @@ def from_table(
     file=None,  # the file that a DataFrame is the whole of: messages then name its lines
     notes=(),  # remarks to keep
     unlabelled=None,  # a value of the attributes that stands for a blank, such as -1
+    inputs=None,  # what is learned from, where it is elsewhere: then no column is a feature
     **options,  # fields of `DataOptions`: name, seed, shares, classes, train_by, eval_groups, …
 ) -> Data:  # its `columns` is a table of what each column became
     "Data from a table. Raises `ValueError` for columns that are missing, misnamed, doubled or doubtful."
@@ -368,7 +369,9 @@ def from_table(
     roles = check_roles(list(frame.columns), origin.where, given, kinds)
     frame, remarks = named_kinds(frame, roles, kinds, origin, unlabelled)
     notes, rows, splits = list(notes), {}, None if unused else frame[split]
-    if image is not None:
+    if inputs is not None:
+        pass
+    elif image is not None:
         inputs = picture_inputs(frame, image, root)
     elif text is not None:
         texts = [text_column(frame[name], name, missing) for name in roles["text"]]
