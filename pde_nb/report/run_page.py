@@ -495,9 +495,9 @@ def entry_section(record: RunRecord) -> dict:
         return section("What entered when", dict(text=text))
     active, rows, best = active_counts(record).sum(1), [], curve[record.best_epoch]
     for stage, entered in enumerate(record.entered.counts):
-        rates = [entry["lr"] for entry in curve if entry["stage"] == stage]
+        lr = next((f"{entry['lr']:.3g}" for entry in curve if entry["stage"] == stage), None)
         row = {"stage": str(stage) if stage else "warm-up", "epoch": record.entered.epochs[stage]}
-        row |= {"learning rate": f"{rates[0]:.3g}" if rates else None, "active": int(active[stage])}
+        row |= {"learning rate": lr, "active": int(active[stage])}
         row |= {"%": 100 * float(active[stage]) / n, "new": int(entered.sum())}
         by_group = dict(zip(record.entered.names, map(int, entered)))
         if len(by_group) > FEW:
