@@ -314,7 +314,7 @@ def small_inputs(
 ) -> Float[np.ndarray, "m d"]:
     "Cheap inputs for a probe."
     from pde_nb.grouping.representation import pooled
-    from pde_nb.inputs.decoding import decode_all
+    from pde_nb.inputs.batches import decode_all
     from pde_nb.inputs.inputs import make_source
 
     inputs = data.inputs

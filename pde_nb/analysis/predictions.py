@@ -29,7 +29,7 @@ from ..algorithm.groups import Overlap, group_names
 from ..core.statistics import z_value
 from ..core.style import SMALL
 from ..core.tables import escape_plot
-from ..inputs.decoding import decode
+from ..inputs.batches import decode
 from ..sources.blanks import blank_cells
 from ..sources.data import Data
 from ..training.selection import count_rows, in_group

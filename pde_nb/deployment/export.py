@@ -94,7 +94,7 @@ class ColumnLayer(nn.Module):
             good = (x > self.below) & (x < self.above)  # false for nan
             good = good & (~self.boolean | (x == 0) | (x == 1))
             number = torch.where(good, x, self.middle)
-        number = (number / self.shrink - self.mean) / self.std
+        number = (number - self.mean) / self.std
         number = torch.minimum(torch.maximum(number, -self.limit), self.limit)
         return torch.where(self.value < 0, number, (x == self.value).to(torch.float64)).to(torch.float32)
 
@@ -112,7 +112,7 @@ def column_steps(code: ColumnCode, column: int) -> dict[str, np.ndarray]:
 def standard_steps(standard, n: int) -> dict[str, np.ndarray]:
     "Divisor, mean, deviation and largest number of `n` columns that are standardised, or not: None."
     largest = np.inf if standard is None else float(np.finfo(np.float32).max)
-    steps = dict(shrink=np.ones(n), mean=np.zeros(n), std=np.ones(n), limit=np.full(n, largest))
+    steps = dict(mean=np.zeros(n), std=np.ones(n), limit=np.full(n, largest))
     known = {} if standard is None else vars(standard)
     return steps | {name: np.array(v, np.float64) for name, v in known.items() if v is not None}
 

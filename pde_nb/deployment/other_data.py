@@ -17,7 +17,7 @@ from ..algorithm.groups import Groups, Overlap, make_groups
 from ..algorithm.metrics import Figures, GroupCounts, count_correct, figures, figures_table
 from ..core.arguments import did_you_mean
 from ..core.tables import Table
-from ..inputs.encoding import known_cells, number_or_text
+from ..inputs.encoding import number_or_text
 from ..inputs.preparation import Preparation
 from ..prediction.predictor import Predictor
 from ..prediction.rows import NewRows
@@ -193,9 +193,10 @@ class Seen:
         if not self.codes:
             return
         self.sums = self.sums + rows.encoded.sum(0, dtype=np.float64)
-        for code, known in known_cells(self.codes, rows.inputs.columns, rows.encoded):
+        for code in self.codes:
+            column = rows.inputs.columns[code.name]
             if code.values is not None:
-                self.unknown[code.name].update(np.sort(rows.inputs.columns[code.name][~known]).tolist())
+                self.unknown[code.name].update(np.sort(column[~code.known(column)]).tolist())
 
     def differences(self, n: int) -> list[str]:
         "What differs in `n` rows, in sentences."

@@ -16,11 +16,9 @@ from typing import Any
 import numpy as np
 
 from ..core.arguments import Count
-from .batches import PixelSource, Source
-from .decoding import decode_all
-from .encoding import ColumnCode, Standard, encode, standard_dict, standard_from_dict
-from .inputs import ArraySource
-from .texts import TokenSource
+from .batches import PixelSource, Source, decode_all
+from .encoding import ColumnCode, Standard, encode
+from .inputs import ArraySource, TokenSource
 from ..records.seals import COPY_AGAIN, Document, read_checked, write_checked, write_whole
 from ..sources.blanks import known_values
 from ..sources.data import Data
@@ -174,7 +172,7 @@ FILES = ("preparation.json", "tokenizer.json")  # of a preparation in a folder
 class StandardForm:
     mean: list[float]
     std: list[float]
-    shrink: list[float] | None = None
+    shrink: list[float] | None = None  # of the first runs
 
 
 @dataclass
@@ -212,7 +210,7 @@ def write_preparation(folder, preparation: Preparation):
         write_whole(folder / "tokenizer.json", lambda path: Path(path).write_text(text, encoding="utf-8"))
     plain = {f.name: getattr(preparation, f.name) for f in fields(preparation) if f.name != "tokenizer"}
     plain["codes"] = [code.to_dict() for code in preparation.codes]
-    plain["standard"] = standard_dict(preparation.standard)
+    plain["standard"] = preparation.standard and preparation.standard.to_dict()
     plain["pixels"] = preparation.pixels and asdict(preparation.pixels)
     plain["tokens"] = preparation.tokens and asdict(preparation.tokens)
     plain = json.loads(json.dumps(plain))  # tuples as lists
@@ -231,7 +229,7 @@ def read_preparation(folder) -> Preparation:
         group_by=tuple(plain["group_by"]),
         shape=plain["shape"] and tuple(plain["shape"]),
         codes=tuple(map(ColumnCode.from_dict, plain["codes"])),
-        standard=standard_from_dict(plain["standard"]),
+        standard=plain["standard"] and Standard.from_dict(plain["standard"]),
         pixels=plain["pixels"] and PixelCode(**with_tuples(plain["pixels"])),
         tokens=tokens,
         tokenizer=tokens and read_tokenizer(folder / "tokenizer.json", tokens),

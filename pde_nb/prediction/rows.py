@@ -16,7 +16,7 @@ from jaxtyping import Float, Shaped
 
 from ..core.arguments import did_you_mean
 from ..core.environment import need
-from ..inputs.encoding import ColumnCode, encode, known_cells, spelled
+from ..inputs.encoding import ColumnCode, encode, spelled
 from ..inputs.preparation import Preparation
 from ..sources.columns import read
 from pde_nb.sources.examples import (
@@ -128,8 +128,9 @@ def table_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iterat
         columns = {code.name: new_cells(frame[code.name], code) for code in preparation.codes}
         remarks = np.full(len(frame), "", object)
         x = encode(preparation.codes, columns)
-        for code, known in known_cells(preparation.codes, columns, x):
+        for code in preparation.codes:
             values, column = columns[code.name], frame[code.name]
+            known = code.known(values)
             check_same_column(column, known, code, at)
             for row in np.flatnonzero(~known):
                 what = f"filled with {code.middle:g}" if code.values is None else f"{values[row]!r} unknown"

@@ -471,7 +471,7 @@ def examine(
 def picture_findings(folder: Path, files, every_file: bool, progress: bool) -> Iterator[Finding]:
     "What is wrong with picture files. Raises `ValueError` for a name that leads out of the folder."
     check_installed("torch", "filelock", "PIL")
-    from pde_nb.inputs.decoding import decode
+    from pde_nb.inputs.batches import decode
 
     def fault(name):
         try:
