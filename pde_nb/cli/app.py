@@ -37,7 +37,7 @@ def version() -> str:
 USUAL = Parameter(consume_multiple=True, negative=())
 app = App(name="pde", help=START, version=version, default_parameter=USUAL)
 sets = App(name="data", help="An example, published data sets, and a sheet of rows to label by hand.")
-for command in (data.example, data.where, data.check, data.fetch, data.sample):
+for command in (data.example, data.check, data.fetch, data.sample):
     sets.command(command)
 for command in (data.diagnose, train.train, finished.predict):
     app.command(command)

@@ -81,7 +81,7 @@ class Exit(IntEnum):
 
 FOREIGN = ("numpy", "pandas", "scipy", "sklearn", "torch", "torchvision", "transformers", "safetensors")
 FOREIGN += ("pyarrow", "PIL", "matplotlib")
-OF_INPUT = errno.ENOENT, errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.EINVAL, errno.ENAMETOOLONG
+OF_INPUT = FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError  # files that are named
 DAMAGED = "EOFError BadZipFile TarError BadGzipFile UnicodeDecodeError JSONDecodeError SafetensorError error"
 FORESEEN = {  # names of classes → status, and what there is to say and to do
     DAMAGED: (Exit.BAD_INPUT, "a file is damaged or cut off ({}); copy or download it again."),
@@ -117,8 +117,8 @@ def of_machine(error: BaseException | None) -> bool:
     "Whether an error, or one that it was made from, is of disk, memory, network or installation."
     if error is None:
         return False
-    here = isinstance(error, (ImportError, MemoryError))
-    here = here or (isinstance(error, OSError) and error.errno not in OF_INPUT)
+    named = isinstance(error, OF_INPUT) or getattr(error, "errno", None) in (errno.EINVAL, errno.ENAMETOOLONG)
+    here = isinstance(error, (ImportError, MemoryError, OSError)) and not named
     return here or of_machine(error.__cause__ or error.__context__)
 
 # %% ../../nbs/12_cli/01_ending.ipynb #4f364724
@@ -136,10 +136,14 @@ def failure_of(error: BaseException, prog: str) -> tuple[Exit, str]:
             return status, words.format(reason)
     if isinstance(error, OSError):
         file = "a file or folder" if error.filename is None else repr(os.fsdecode(error.filename))
-        remedy = "make room" if error.errno == errno.ENOSPC else "see to that, or name another place"
+        remedy = (
+            "make room"
+            if error.errno in (errno.ENOSPC, errno.EDQUOT)
+            else "see to that, or name another place"
+        )
         status = Exit.ENVIRONMENT if of_machine(error) else Exit.BAD_INPUT
         return status, f"{file} cannot be used ({error.strerror or reason}); {remedy}."
-    if any(word in reason for word in ("CUDA", "cuDNN", "NCCL")):
+    if isinstance(error, RuntimeError) and any(word in reason for word in ("CUDA", "cuDNN", "NCCL")):
         return Exit.ENVIRONMENT, f"the device failed ({reason}); try again, or take another with --device."
     return Exit.INTERNAL, unforeseen(error, prog)
 
@@ -200,7 +204,7 @@ def tell(prog: str, error: BaseException) -> Exit:
     if isinstance(error, BrokenPipeError) and (unread or origin(error) != "multiprocessing"):
         return Exit.READER_LEFT
     if isinstance(error, KeyboardInterrupt):
-        text = f"{error or 'interrupted'}; nothing half-written was left, and the same command goes on"
+        text = f"{str(error) or 'interrupted'}; nothing half-written was left, and the same command goes on"
         status, text = Exit.INTERRUPTED, f"{text}, without --restart."
     else:
         status, text = failure_of(error, prog)

@@ -96,9 +96,7 @@ class Setup:
     data: Data
     dataset: str  # of the paper: whose settings are taken
     scale: float = 1.0  # times the paper's epochs, above 0
-    passes: float | None = (
-        None  # budget of the methods other than PDE; None: that of ERM in the paper, scaled
-    )
+    passes: float | None = None  # of the methods other than PDE; None: of ERM in the paper, scaled
     lrs: tuple = ()  # tried for each row on the first seed and chosen on validation
     changes: dict = field(default_factory=dict)  # settings given by hand
     inputs: dict = field(default_factory=dict)
@@ -127,9 +125,8 @@ def fitted_schedule(schedule: Schedule, setup: Setup) -> Schedule:
     whole = setup.scale == 1 and schedule.n_expansions <= most
     names = "warmup_epochs", "expand_every"
     scaled = {name: max(1, round(getattr(schedule, name) * setup.scale)) for name in names}
-    scaled |= dict(
-        n_expansions=min(schedule.n_expansions, most), n_epochs=schedule.n_epochs if whole else None
-    )
+    scaled["n_expansions"] = min(schedule.n_expansions, most)
+    scaled["n_epochs"] = schedule.n_epochs if whole else None
     return replace(schedule, **scaled, expand_by=by, warmup_cap=cap, empty="skip")
 
 
@@ -178,12 +175,8 @@ def runs_table(
             worst, mean, passes = (over_seeds(result, key) for key in keys)
             figure = f"{spread_text(worst)} {interval_text(worst, low=0, high=1)}".rstrip()
             ours = [figure, spread_text(mean), f"{passes.mean:.1f}", f"{result.settings['lr']:g}"]
-        theirs = (
-            printed(paper, "worst_group"),
-            printed(paper, average_key(paper)),
-            printed(paper, "epochs", None),
-        )
-        lines.append((name, *ours, *theirs))
+        columns = ("worst_group", 1), (average_key(paper), 1), ("epochs", None)
+        lines.append((name, *ours, *(printed(paper, *column) for column in columns)))
     head = "", "ours: worst group", "average", "passes to the best", "lr"
     return Table((*head, "paper: worst group", "average", "epochs"), lines, "lrrrrrrr")
 
@@ -212,35 +205,30 @@ def run_label(label: str, setup: Setup, seeds: int, out: Path, say=print) -> tup
     """Make the runs of a label, in folders below `out`: its record, for JSON, and what it says.
 
     Raises `ValueError` where it needs pictures and the data has none, and as `contend` does."""
-    spec, kind, results, why = LABELS[label], setup.data.inputs.kind, {}, {}
+    spec, kind, figures, rows = LABELS[label], setup.data.inputs.kind, {}, []
     if spec.needs == PICTURES and kind not in ("pictures", "pixels"):
         raise ValueError(f"{label} is about pictures, and the data has {kind}; give pictures.")
     for row in spec.rows:
+        paper = PRINTED.get(label, {}).get(setup.dataset, {}).get(row.name, {})
+        result, why = None, ""
         try:
-            results[row.name] = run_row(row, setup, seeds, out, say)
+            result = run_row(row, setup, seeds, out, say)
         except CannotRun as e:
-            why[row.name] = str(e)
-    paper = PRINTED.get(label, {}).get(setup.dataset, {})
+            why = str(e)
+        figures[row.name] = result, paper
+        rows.append(dict(name=row.name, why=why, paper=paper, run=result and result.to_dict()))
     average = "adjusted_average" if setup.dataset == "waterbirds" else "average"
-    names = [row.name for row in spec.rows]
-    table = runs_table({name: (results.get(name), paper.get(name, {})) for name in names}, average)
-    rows = []
-    for name in names:
-        run = results[name].to_dict() if name in results else None
-        rows.append(dict(name=name, why=why.get(name, ""), paper=paper.get(name, {}), run=run))
     record = dict(label=label, title=spec.title, seeds=seeds, base=spec.base, average=average, rows=rows)
-    record["setting"] = setting_text(setup, {result.model for result in results.values()})
-    left_out = [f"{name} was not run: {reason}" for name, reason in why.items()]
-    text = [f"{label}: {spec.title}. {record['setting']}; seeds {seeds}", table.text(), *left_out]
-    return record, "\n".join(text)
+    record["setting"] = setting_text(setup, {result.model for result, _ in figures.values() if result})
+    left_out = [f"{row['name']} was not run: {row['why']}" for row in rows if row["why"]]
+    title = f"{label}: {spec.title}. {record['setting']}; seeds {seeds}"
+    return record, "\n".join([title, runs_table(figures, average).text(), *left_out])
 
 
 def setting_text(setup: Setup, models: set[str]) -> str:
     "What was run, and in what it differs from the paper's setting."
-    paper, names = (
-        setup.preset("pde"),
-        ("warmup_epochs", "expand_by", "expand_every", "n_expansions", "n_epochs"),
-    )
+    paper = setup.preset("pde")
+    names = "warmup_epochs", "expand_by", "expand_every", "n_expansions", "n_epochs"
     ours, theirs = (asdict(one.schedule) for one in (row_method(PDE, setup), paper.method))
     told = [f"{name} {ours[name]} (paper: {theirs[name]})" for name in names if ours[name] != theirs[name]]
     chosen = dict(passes=setup.passes, learning_rates=setup.lrs, by_hand=setup.changes | setup.inputs)

@@ -181,13 +181,13 @@ class SettingOptions:
     picked for labelling, given leaves it"""
     epochs: Whole | None = None
     "passes over what the method shows, ≥ 1"
-    lr: Annotated[float | None, Parameter(name=["--lr", "--learning-rate"])] = None
+    lr: float | None = None
     "learning rate, > 0"
     batch_size: Whole | None = None
     "examples of a step, ≥ 1"
     weight_decay: float | None = None
     "≥ 0"
-    optimiser: Annotated[str | None, Parameter(name=["--optimiser", "--optimizer"])] = None
+    optimiser: str | None = None
     "sgd or adamw"
     set: Annotated[Words | None, Parameter(allow_leading_hyphen=False)] = None
     "any other setting, as in --set patience=5 size=128; pde methods lists them"
@@ -219,16 +219,14 @@ def set_values(texts: list[str] | None) -> dict:
     return values
 
 
-LITERAL = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False, "none": None}
+LITERAL = dict(true=True, yes=True, on=True, false=False, no=False, off=False, none=None)
 
 
 def parse_value(text: str):
     "A value as it is typed: a number, true or false, none, a tuple where there are commas, or text."
     if text.lower() in LITERAL:
         return LITERAL[text.lower()]
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            pass
-    return tuple(map(parse_value, text.split(","))) if "," in text else text
+    try:
+        return int(text) if text.lstrip("+-").isdigit() else float(text)
+    except ValueError:
+        return tuple(map(parse_value, text.split(","))) if "," in text else text

@@ -237,12 +237,6 @@ class ArraySource(Source):
         rows = check_rows(rows, len(self))
         return self.x.take(rows) if self.unchanged is None else self.read(rows)
 
-    def span(self, start: int, stop: int) -> Float[Tensor, "b d"]:
-        "The rows from start to stop on the device, without a copy where they are there."
-        if self.unchanged is not None:
-            return self.read(np.arange(start, stop))
-        return self.x.tensor[start:stop].to(self.device)
-
     def read(self, rows) -> Float[Tensor, "b d"]:
         "Some rows of the file on the device. The first that are read are held, so that they are read once."
         self.unchanged()

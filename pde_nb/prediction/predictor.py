@@ -332,6 +332,7 @@ def piece_text(piece: Prediction, header: bool) -> str:
     columns = {}
     for at, values in enumerate(piece.columns.values()):
         known = values.dtype.kind in "biuf"
-        columns[at] = values if known else [disarm(v) if isinstance(v, str) else v for v in values.tolist()]
+        cells = values if known else [disarm(v) if isinstance(v, str) else v for v in values.tolist()]
+        columns[at] = pd.Series(cells, dtype=None if known else object)
     names = [disarm(name) for name in piece.columns] if header else False
     return pd.DataFrame(columns).to_csv(index=False, header=names, lineterminator="\n")

@@ -445,7 +445,7 @@ def examine(
     """
     about, root = lookup(name, BENCHMARKS, "published set"), Path(root)
     folder, counts, findings = set_folder(name, root), None, []
-    get_it = f"pde data fetch {name} --root {root}, or by hand: pde data where {name} --root {root}"
+    get_it = f"pde data fetch {name} --root {root}, which says how to get it by hand where it cannot"
     if folder is None:
         return Examination(name, root, None, None, (Finding("error", absent(name, root), get_it),))
     release = folder / "RELEASE_v1.0.txt"
@@ -579,7 +579,9 @@ def fetch(
             new = unpacked_set(name, {Path(archive): None}, work / "unpacked", progress)
         except DAMAGE as e:
             shutil.rmtree(work)
-            raise ValueError(f"{str(archive)!r}: {e}. Download it again, or: pde data where {name}") from None
+            raise ValueError(
+                f"{str(archive)!r}: {e}. Download it again, as pde data fetch {name} says"
+            ) from None
     os.replace(new, place)
     shutil.rmtree(work)
     say(f"{name} is in {place}, whole and as published.")
