@@ -68,7 +68,9 @@ def split_code(value) -> int:
 
 def split_codes(split) -> Int8[np.ndarray, " n"]:
     "Codes from (n,) names or numbers. Raises `ValueError` for one that is none."
-    values, at = np.unique(as_column(split, "split"), return_inverse=True)
+    import pandas as pd
+
+    at, values = pd.factorize(as_column(split, "split"))
     return np.array([split_code(value) for value in values.tolist()], np.int8)[at]
 
 

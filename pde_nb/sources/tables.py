@@ -368,7 +368,7 @@ def from_table(
     given |= dict(text=text, image=image, features=features)
     roles = check_roles(list(frame.columns), origin.where, given, kinds)
     frame, remarks = named_kinds(frame, roles, kinds, origin, unlabelled)
-    notes, rows, splits = list(notes), {}, None if unused else frame[split]
+    notes, rows, splits = list(notes), {}, None if unused else split_codes(frame[split])
     if inputs is not None:
         pass
     elif image is not None:
@@ -377,7 +377,7 @@ def from_table(
         texts = [text_column(frame[name], name, missing) for name in roles["text"]]
         inputs = Texts(*texts, names=tuple(map(str, roles["text"])))
     else:
-        train = np.ones(len(frame), bool) if unused else split_codes(splits) == 0
+        train = np.ones(len(frame), bool) if unused else splits == 0
         train = train if train.any() else ~train
         used = [label, *roles.get("attribute", ()), "split" if split is None else split]
         names = roles.get("features") or [name for name in frame.columns if name not in used]
