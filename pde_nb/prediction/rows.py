@@ -18,7 +18,7 @@ from ..core.arguments import did_you_mean
 from ..core.environment import need
 from ..inputs.encoding import ColumnCode, encode, spelled
 from ..inputs.preparation import Preparation
-from ..sources.columns import read
+from ..sources.columns import distinct_words, read
 from pde_nb.sources.examples import (
     Arrays,
     Columns,
@@ -143,14 +143,13 @@ def table_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iterat
 def new_cells(column, code: ColumnCode) -> Shaped[np.ndarray, " n"]:
     "The values of new cells: numbers, nan where none fits, or categories as training spells them."
     pd = need("pandas", "a table")
-    values = read(column, code.name, code.how)
     if code.values is None:
-        return values
-    at, texts = pd.factorize(values)
+        return read(column, code.name, code.how)
+    words = distinct_words(column, code.name)
     cells = getattr(column.dtype, "categories", column)
     kinds = ("integer", "floating", "mixed-integer-float", "decimal")
     numbers = pd.api.types.infer_dtype(cells, skipna=True) in kinds
-    return string_array([*spelled(texts.tolist(), code, numbers), "missing"])[at]
+    return string_array([*spelled(words.texts, code, numbers), "missing"])[words.codes]
 
 
 STRANGE = 20  # rows of a piece from which on a column without one known category is another column

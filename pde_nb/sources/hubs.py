@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ..core.arguments import did_you_mean
+from ..core.arguments import lookup
 from ..core.environment import need
 from .blanks import blank_cells, check_unlabelled, column_with_blanks
 from .data import SPLITS, Data, make_data, split_code
 from .examples import Texts, find_pictures, make_arrays, string_array
-from .tables import from_table
+from .tables import as_list, from_table
 
 # %% ../../nbs/05_sources/14_hubs.ipynb #9b07182e
 def from_hf(
@@ -40,7 +40,7 @@ def from_hf(
     names = {name: f.names for name, f in next(iter(parts.values())).features.items() if hasattr(f, "names")}
     if label in frame and label in names:
         options = {"classes": names[label]} | options
-    attributes = [attribute] if isinstance(attribute, str) else list(attribute or ())
+    attributes = as_list(attribute)
     named = [name for name in attributes if name in frame and name in names]
     for name in named:
         frame[name] = class_names(frame[name], names[name], name)
@@ -122,37 +122,32 @@ def from_wilds(
     if len(classes) != dataset.n_classes:
         classes = range(dataset.n_classes)
     split, notes = wilds_split(dataset)
-    overlap = bool(identities) and attributes == list(identities)
-    from_dataset = dict(
-        classes=classes,
-        values=values,
-        name=dataset.dataset_name,
-        eval_groups="overlap" if overlap else None,
-        notes=notes,
-    )
-    return make_data(wilds_inputs(dataset), y, columns, split, **from_dataset | options)
+    about = dict(classes=classes, values=values, name=dataset.dataset_name, notes=notes)
+    if identities and attributes == list(identities):
+        about["eval_groups"] = "overlap"
+    return make_data(wilds_inputs(dataset), y, columns, split, **about | options)
 
 # %% ../../nbs/05_sources/14_hubs.ipynb #a7ede3b6
 def check_wilds(dataset):
     "Refuse what is not a whole labelled data set with one class per example."
     kind = type(dataset).__name__
-    if not hasattr(dataset, "metadata_array") or not hasattr(dataset, "split_dict"):
-        raise ValueError(f"a {kind} is no WILDS data set.")
     if hasattr(dataset, "indices"):
         raise ValueError("this is a part of a WILDS data set; give the whole, from_wilds reads its splits.")
+    if not hasattr(dataset, "metadata_array") or not hasattr(dataset, "split_dict"):
+        raise ValueError(f"a {kind} is no WILDS data set.")
     if getattr(dataset, "_y_array", None) is None or not dataset.n_classes or dataset.y_size != 1:
         raise ValueError(f"{kind} does not have one class per example; only such data sets can be used.")
 
 
 def wilds_split(dataset):
     "Split codes, and notes about splits that are left unused."
-    codes_of_wilds = np.asarray(dataset.split_array).astype(np.int64)
+    theirs = np.asarray(dataset.split_array).astype(np.int64)
     codes, unused = np.full(len(dataset), -1, np.int8), []
     for name, code in dataset.split_dict.items():
         if name in SPLITS:
-            codes[codes_of_wilds == code] = SPLITS.index(name)
-        elif (codes_of_wilds == code).any():
-            unused.append(f"{name} ({(codes_of_wilds == code).sum():,})")
+            codes[theirs == code] = SPLITS.index(name)
+        elif (theirs == code).any():
+            unused.append(f"{name} ({(theirs == code).sum():,})")
     return codes, ["left unused: " + ", ".join(unused)] if unused else []
 
 # %% ../../nbs/05_sources/14_hubs.ipynb #63b3966d
@@ -165,18 +160,14 @@ def wilds_attributes(dataset, attributes, identities) -> list[str]:
         grouper = getattr(dataset, "_eval_grouper", None)
         judged_by = getattr(grouper, "groupby_fields", None) or []
         attributes = identities or [name for name in judged_by if name != "y"]
-    attributes = [attributes] if isinstance(attributes, str) else list(attributes)
+    attributes = as_list(attributes)
     if not attributes:
         raise ValueError(
             f"which attributes? {dataset.dataset_name} has the metadata fields {', '.join(fields)}; "
             "name some with attributes=."
         )
     for name in attributes:
-        if name not in fields or name == "y":
-            raise ValueError(
-                f"{dataset.dataset_name} has no attribute {name!r}{did_you_mean(name, fields)}; "
-                f"its metadata fields are {', '.join(fields)}."
-            )
+        lookup(name, {field: field for field in fields if field != "y"}, f"{dataset.dataset_name}: attribute")
     return attributes
 
 
