@@ -47,15 +47,9 @@ def as_text(value):
 
 def run(code, *args, folder):
     """Run Python code of this checkout in a fresh process of one thread; its standard output."""
-    env = {
-        **os.environ,
-        **ONE_THREAD,
-        "PYTHONPATH": str(ROOT),
-        "HF_HUB_OFFLINE": "1",
-        "PYTHONWARNINGS": "ignore",
-    }
-    how = dict(cwd=folder, env=env, capture_output=True, text=True, encoding="utf-8")
-    done = subprocess.run([sys.executable, "-c", code, *args], **how)
+    quiet = {"PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1", "PYTHONWARNINGS": "ignore"}
+    how = dict(cwd=folder, env={**os.environ, **ONE_THREAD, **quiet}, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code, *args], **how, encoding="utf-8")
     if done.returncode:
         raise SystemExit(f"{' '.join(args)} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}")
     return done.stdout
@@ -199,11 +193,8 @@ def texts(name, *settings):
 def synthetic(folder):
     command("reproduce", *"tab:synthetic --seeds 2 --jobs 2 --out synthetic".split(), folder=folder)
     rows = json.loads((folder / "synthetic" / "record.json").read_text(encoding="utf-8"))["rows"]
-    return {
-        "counts": digest(
-            as_text([[row["method"], row["seed"], row["counts"], row["warmup"]] for row in rows])
-        )
-    }
+    kept = [[row["method"], row["seed"], row["counts"], row["warmup"]] for row in rows]
+    return {"counts": digest(as_text(kept))}
 
 
 def theory(folder):
@@ -247,13 +238,11 @@ def measured(names):
 
 def differences(before, after):
     """A line for each value that differs, or that one side lacks."""
-    lines = []
     for case, values in after.items():
         known = before.get(case, {})
         for key in sorted(known.keys() | values.keys()):
             if known.get(key) != values.get(key):
-                lines.append(f"{case}: {key} was {known.get(key)}, and is {values.get(key)}")
-    return lines
+                yield f"{case}: {key} was {known.get(key)}, and is {values.get(key)}"
 
 
 def main():
@@ -272,7 +261,7 @@ def main():
     if options.action == "write":
         options.file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
         return 0
-    lines = differences(json.loads(options.file.read_text(encoding="utf-8")), found)
+    lines = list(differences(json.loads(options.file.read_text(encoding="utf-8")), found))
     print("\n".join(lines) or f"all {len(found)} cases are equal")
     return 1 if lines else 0
 
