@@ -405,14 +405,9 @@ class Examination:
     def to_dict(self) -> dict:
         "The same for a JSON file."
         counts = None if self.counts is None else dict(zip(SPLITS, self.counts.tolist()))
-        return dict(
-            name=self.name,
-            folder=None if self.folder is None else str(self.folder),
-            good=self.good,
-            counts=counts,
-            published=dict(zip(SPLITS, map(list, PUBLISHED[self.name]))),
-            findings=[vars(f) for f in self.findings],
-        )
+        about = dict(name=self.name, folder=self.folder and str(self.folder), good=self.good, counts=counts)
+        about["published"] = dict(zip(SPLITS, map(list, PUBLISHED[self.name])))
+        return about | dict(findings=[vars(finding) for finding in self.findings])
 
     def __str__(self):
         serious = sum(f.level != "note" for f in self.findings)
