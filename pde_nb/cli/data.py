@@ -153,11 +153,11 @@ def sample(*, opened: DataOptions, out: str, n: Whole = 200, where: str | None =
     if not attribute or len(opened.attribute) > 1:
         raise ValueError("--attribute: name the one column that is to be labelled; it may not be there yet.")
     options = {name: v for name, v in opened.opened().items() if name not in ("attribute", "unlabelled")}
-    table = not opened.data.endswith(".npz")
-    if table and attribute in shown_columns(opened, 0):
+    shown = {} if opened.data.endswith(".npz") else shown_columns(opened, 0)
+    if attribute in shown:
         options["as"] = [*options.get("as", ()), f"{attribute}=drop"]
     data = open_typed(options)
-    shown = shown_columns(opened, len(data))
+    shown = shown or shown_columns(opened, len(data))
     column = np.full(len(data), None, object)
     if attribute in shown:
         known = ~blank_cells(shown[attribute])

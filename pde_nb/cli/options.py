@@ -41,9 +41,7 @@ def check_file(kind, where: str | None):
 
 Whole = Annotated[int, Parameter(converter=whole)]
 Words = Annotated[list[str], Parameter(consume_multiple=True)]
-Output = Annotated[
-    str, Parameter(allow_leading_hyphen=True, validator=check_file)
-]  # a file, or - for the screen
+Output = Annotated[str, Parameter(allow_leading_hyphen=True, validator=check_file)]  # - is the screen
 
 # %% ../../nbs/12_cli/01_options.ipynb #op0007
 @Parameter(name="*")

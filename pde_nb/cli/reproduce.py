@@ -86,16 +86,14 @@ def run_on_data(label: str, opened, network, settings, how: dict, seeds: int, ou
     from pde_nb.published.published import PUBLISHED
 
     if not opened:
-        raise ValueError(
-            f"{label} needs {LABELS[label].needs}: give --data FILE_OR_NAME with --label and --attribute, "
-            "or --data waterbirds --root DIR."
-        )
+        needs = LABELS[label].needs
+        raise ValueError(f"{label} needs {needs}: give --data FILE_OR_NAME with --label and --attribute.")
     data = open_typed(opened.opened())
     how |= dict(network=dict(model=network.model, weights=network.start, device=network.device))
     how["changes"], how["inputs"] = settings.split()
-    usual = data.name if data.name in PUBLISHED else "waterbirds"
-    setup, folder = Setup(data, LABELS[label].dataset or usual, **how), Path(out or f"runs/paper-{data.name}")
-    record, text = run_label(label, setup, seeds, folder / "runs", str if json == SCREEN else print)
+    dataset = LABELS[label].dataset or (data.name if data.name in PUBLISHED else "waterbirds")
+    folder, say = Path(out or f"runs/paper-{data.name}"), str if json == SCREEN else print
+    record, text = run_label(label, Setup(data, dataset, **how), seeds, folder / "runs", say)
     keep(record, text, folder / label.replace(":", "-"), json)
 
 
@@ -135,15 +133,15 @@ def computed(label: str, *, jobs, preset, case, seeds, methods, changes, fast):
         record = dict(settings=asdict(setting), case=case, seeds=seeds, jobs=jobs, fast=fast)
         text = synthetic.table_text(setting, changes, case, seeds, found)
         return record | dict(rows=[synthetic.seed_row(row) for row in found]), text, None
-    title = LABELS[label].title
-    record, start = dict(label=label, title=title), f"{label}: {title}"
+    title, rows, fig = LABELS[label].title, [], None
     if label.startswith("tab:"):
         table = plain_table(label)
-        return record | dict(rows=table.rows), f"{start}\n{table}", None
+        return dict(label=label, title=title, rows=table.rows), f"{label}: {title}\n{table}", None
     if label == "fig:data":
-        return record | dict(rows=[]), start, fig_data()
-    panels = synthetic.SYNTHETIC_PANELS[label]
-    rows = [synthetic.seed_records(setting, at, 0, [method])[0] for _, method, at in panels]
-    about = f", preset {preset!r}, seed 0"
-    record |= dict(settings=asdict(setting), about=about, rows=rows)
-    return record, start + about, synthetic.fig_synthetic(label, rows)
+        fig = fig_data()
+    else:
+        for _, method, at in synthetic.SYNTHETIC_PANELS[label]:
+            rows += synthetic.seed_records(setting, at, 0, [method])
+        fig = synthetic.fig_synthetic(label, rows)
+    about = f", preset {preset!r}, seed 0" if rows else ""
+    return dict(label=label, title=title, about=about, rows=rows), f"{label}: {title}{about}", fig

@@ -191,7 +191,11 @@ def compare(
     folder = Path(out or f"runs/compare-{data.name}")
     if not print_runs:
         show(data.describe(), "", data.columns or "")
-    tried = ({},) if "lr" in settings else learning_rates(DEFAULTS[data.inputs.kind].lr, tries or 2)
+    tried = (
+        ({},)
+        if "lr" in settings
+        else learning_rates(DEFAULTS[data.inputs.kind].lr, 2 if tries is None else tries)
+    )
     if tune:
         tried = combinations(set_values(tune))
     how = dict(methods=None if list(methods) == ["all"] else list(methods), seeds=range(seeds), tried=tried)
