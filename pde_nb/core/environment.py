@@ -110,8 +110,7 @@ def import_torchvision():
 
     Raises `ImportError` when it is not installed.
     """
-    import torch
-
+    torch = need("torch", "a network or a picture")
     library = torch.library.Library("torchvision", "FRAGMENT")  # what it declares lasts as long as the name
     try:
         need("torchvision", "a network or a picture")

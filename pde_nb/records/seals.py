@@ -5,10 +5,10 @@
 # %% auto #0
 __all__ = ['SEAL', 'MAKE_AGAIN', 'COPY_AGAIN', 'Accuracy', 'COURSE', 'CONFIG', 'RECORD', 'RESULT', 'temporary_path', 'is_alive',
            'sweep', 'writable_folder', 'write_whole', 'json_text', 'content_digest', 'with_seal', 'write_sealed',
-           'with_origin', 'write_record', 'read_sealed', 'read_measurement', 'read_document', 'file_digest',
-           'check_file', 'check_form', 'check_names', 'Document', 'write_checked', 'read_checked', 'check_document',
-           'Named', 'RunSettings', 'Config', 'SplitCounts', 'Course', 'CurveEntry', 'FirstStage', 'Record', 'TwoSplits',
-           'TrialForm', 'Tried', 'ResultForm', 'check_counts', 'check_best', 'check_record', 'check_result']
+           'with_origin', 'read_sealed', 'read_measurement', 'read_document', 'file_digest', 'check_file', 'check_form',
+           'check_names', 'Document', 'write_checked', 'read_checked', 'check_document', 'Named', 'RunSettings',
+           'Config', 'SplitCounts', 'Course', 'CurveEntry', 'FirstStage', 'Record', 'TwoSplits', 'TrialForm', 'Tried',
+           'ResultForm', 'check_counts', 'check_best', 'check_record', 'check_result']
 
 # %% ../../nbs/01_records/08_seals.ipynb #se000004
 import hashlib
@@ -137,11 +137,6 @@ def with_origin(**content) -> dict:
     "The content of a record, after the command and the surroundings of this process."
     command = [Path(sys.argv[0]).name, *sys.argv[1:]]
     return dict(command=command, surroundings=surroundings(), **content)
-
-
-def write_record(folder, **content):
-    "Write `record.json` into a folder: the content with command, surroundings and seal."
-    write_sealed(Path(folder) / "record.json", with_origin(**content))
 
 # %% ../../nbs/01_records/08_seals.ipynb #se000011
 def read_sealed(
