@@ -100,18 +100,19 @@ class Checkpointer:
         if self.signal:
             raise KeyboardInterrupt(f"asked to stop ({self.signal.name}); the checkpoint is written")
 
-    def load(self, run):
+    def load(self, run) -> bool:
         "Put the run where its checkpoint was taken, if it has one. Raises `ValueError` for another run's."
         try:
             state = self.ranks.once(lambda: self.path.exists() and load_state(self.path, "checkpoint"))
         except EarlierVersion as e:
             run.notes.append(f"the checkpoint {e} of this library, so the run was begun anew")
-            return
+            return False
         try:
             if state:
                 run.load_state_dict(state)
         except ValueError as e:
             raise ValueError(f"{str(self.path)!r}: {e}") from None
+        return bool(state)
 
     def open(self):
         "Hold the folder, and remove what is half-written there."
