@@ -194,13 +194,14 @@ def fit_run(
         first = fit_first(run, config, notes, options, data) if run.method.first() else None
         order = np.asarray(run.method.order(0), np.int64)
         ranks.check_alike({"the first epoch": zlib.crc32(order.tobytes())})
-        callbacks = logs.callbacks(run)
+        if folder:
+            checkpointer.load(run)
+            run.stopped = None if run.stopped in ENDED_EARLY else run.stopped
+        callbacks = logs.callbacks(run)  # of a run that goes on: from where it was left
         if options.minutes:
             callbacks.append(Clock(options.minutes, first.seconds if first else 0.0))
         if folder:
             callbacks.append(checkpointer)
-            checkpointer.load(run)
-            run.stopped = None if run.stopped in ENDED_EARLY else run.stopped
         train(run, callbacks, options.bar)
         record = logs.finish(conclude(run, config, notes, first, options.minutes))
         if folder:
