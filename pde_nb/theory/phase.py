@@ -13,6 +13,7 @@ from time import perf_counter
 from typing import Annotated
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Bool, Float, Int
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
@@ -71,9 +72,7 @@ class Plane(Checked):
 
 # %% ../../nbs/03_theory/12_phase.ipynb #ea38ea66
 def draw_start(plane: Plane, seed: int):
-    """Directions v_c and v_s and the starting weights (J, d) of a seed, the same in every cell; and a
-    generator for its data.
-    """
+    "Directions v_c and v_s and starting weights (J, d) of a seed, the same in every cell; a generator for data."
     r_start, r_data = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(2))
     v_c, v_s = draw_features(plane.dim, r_start, np.float32)
     W = plane.sigma_0 * r_start.standard_normal((plane.n_filters, plane.dim))
@@ -137,20 +136,13 @@ def region_counts(plane: Plane, n: int = 20_000, seed: int = 0) -> dict[str, dic
     c, s = plane.sigma_0 * rng.standard_normal((2, n, plane.n_filters))
     with threadpool_limits(1):
         core = first_learned(c, s, alpha_hat, ratio, 1.0, level=plane.level) > 0
-    low = alpha_hat < corner(plane.level)
-    properties = dict(
-        worlds=np.ones(n, bool),
-        core_first=core,
-        growth=core == (ratio > boundary(alpha_hat, 1.0)),
-        luck=core == (ratio > boundary(alpha_hat, s.max(-1) / c.max(-1))),
-        corner=low,
-        corner_core=low & core,
-    )
-    region_of = implication(ratio, 1.0, alpha_hat)
-    return {
-        region: {name: int((has & (region_of == region)).sum()) for name, has in properties.items()}
-        for region in REGIONS
-    }
+    low, luck = alpha_hat < corner(plane.level), s.max(-1) / c.max(-1)
+    frame = pd.DataFrame(dict(worlds=1, core_first=core))
+    frame["growth"] = core == (ratio > boundary(alpha_hat))
+    frame["luck"] = core == (ratio > boundary(alpha_hat, luck))
+    frame["corner"], frame["corner_core"] = low, low & core
+    counts = frame.groupby(implication(ratio, 1.0, alpha_hat)).sum()
+    return counts.reindex(REGIONS, fill_value=0).T.to_dict()
 
 # %% ../../nbs/03_theory/12_phase.ipynb #c96b9b8e
 def boundary_cells(outcome: Int[np.ndarray, "seeds rows columns"]) -> Bool[np.ndarray, "rows columns"]:
@@ -181,13 +173,8 @@ def cell_sample(plane: Plane, seed: int, row: int, column: int) -> Sample:
     ones in each.
     """
     v_c, v_s, _, rng = draw_start(plane, seed)
-    model = DataModel(
-        dim=plane.dim,
-        alpha=float(plane.alpha_hats[row]),
-        beta_c=float(plane.ratios[column]),
-        beta_s=1.0,
-        sigma_p=plane.sigma_p,
-    )
+    alpha, beta_c = float(plane.alpha_hats[row]), float(plane.ratios[column])
+    model = DataModel(dim=plane.dim, alpha=alpha, beta_c=beta_c, sigma_p=plane.sigma_p)
     noise = draw_sample(model, plane.n_train, rng, (v_c, v_s)).noise
     example = np.arange(plane.n_train)
     y = np.where(example % 2, 1, -1)
