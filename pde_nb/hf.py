@@ -370,6 +370,12 @@ class FollowSchedule(TrainerCallback):
                 setattr(self.trainer.method, name, torch.tensor(kept["state"][name]))
         self.keep(state)
 
+    def on_evaluate(self, args, state, control, metrics=None, **more):
+        if not any(name.endswith("worst_group") for name in metrics):
+            raise ValueError(
+                f"no {self.trainer.label_names} in the batches; rename yours, or give label_names."
+            )
+
     def on_epoch_begin(self, args, state, control, **more):
         batches = self.trainer.batches
         if batches.epochs is not None:
