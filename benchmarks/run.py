@@ -21,7 +21,6 @@ import time
 import warnings
 from dataclasses import replace
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 
@@ -75,8 +74,6 @@ def rows_of(what, ways, repeats, clock):
     return rows
 
 
-FORMS = {"pde_nb": False, "compiled": True} if find_spec("numba") else {"pde_nb": False}  # of our steps
-
 
 class ConvNet(torch.nn.Conv1d):
     """The network as PyTorch is usually written: strided Conv1d, cube, two heads, cross-entropy, SGD."""
@@ -129,8 +126,7 @@ def synthetic_steps(n, calls, repeats, clock):
     apart = np.abs(net.filters() - descend(W, structured(sample, True), 1, 0.03, 0.9)[0]).max()
     assert apart < 1e-5, f"the two ways are {apart:.1e} apart after a step"
     ways = {"usual": lambda: [net.step(x, y) for _ in range(calls)]}
-    for name, fast in FORMS.items():
-        ways[name] = partial(descend, W, structured(sample, True, fast), calls, 0.03, 0.9)
+    ways["pde_nb"] = partial(descend, W, structured(sample, True), calls, 0.03, 0.9)
     return rows_of(f"synthetic, step on {n:,} examples", ways, repeats, clock)
 
 
@@ -147,8 +143,8 @@ def usual_experiment(preset, sizes):
             float((net.logits(test[0]).argmax(1) == test[1]).float().mean())
 
 
-def our_experiment(preset, fast):
-    world = draw_world(preset, 1, 0, fast)
+def our_experiment(preset):
+    world = draw_world(preset, 1, 0)
     after_warmup(world, warm_up(world), False, world.sizes[1:], preset.expand_every)
 
 
@@ -158,8 +154,7 @@ def bench_synthetic(args):
         preset = replace(preset, n_train=2000, n_test=100, warmup_iterations=5, expand_every=2)
     small = replace(preset, n_balanced=4, n_valid=4)
     sizes = draw_world(preset, 1, 0).sizes
-    ways = {"usual": partial(usual_experiment, preset, sizes)}
-    ways |= {name: partial(our_experiment, small, fast) for name, fast in FORMS.items()}
+    ways = dict(usual=partial(usual_experiment, preset, sizes), pde_nb=partial(our_experiment, small))
     with threadpool_limits(1):
         rows = synthetic_steps(300 if args.quick else 10_000, 24, args.repeats, args.clock)
         rows += synthetic_steps(464, 64, args.repeats, args.clock)

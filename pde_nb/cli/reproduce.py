@@ -25,7 +25,6 @@ def reproduce(
     preset: str = "released",
     case: Whole = 1,
     methods: Words | None = None,
-    fast: bool = False,
     seeds: Whole | None = None,
     jobs: Whole | None = None,
     set: Words | None = None,
@@ -48,7 +47,6 @@ def reproduce(
         preset: of the synthetic labels: released (the authors' notebooks) or paper (the text)
         case: of tab:synthetic: 1, the core feature is weaker than the spurious one; 2, stronger
         methods: of tab:synthetic: some of its methods, each in quotes; of claims: some of the labels
-        fast: compiled steps for tab:synthetic, with numba; the last digits may differ
         seeds: seeds 0 … N−1, ≥ 1; default 5, for tab:synthetic 20
         jobs: processes, ≥ 1; default one per core
         set: settings of every run, or of the synthetic preset: sigma_p=0.78
@@ -72,7 +70,7 @@ def reproduce(
     if opened:
         raise ValueError(f"--data {opened.data}: {label} needs no data; leave it out.")
     jobs = whole_number("jobs", (os.cpu_count() or 1) if jobs is None else jobs, 1)
-    how = dict(preset=preset, case=case, seeds=seeds, methods=methods, changes=set or [], fast=fast)
+    how = dict(preset=preset, case=case, seeds=seeds, methods=methods, changes=set or [])
     record, text, fig = computed(label, jobs=jobs, **how)
     keep(record, text, Path(out or f"runs/{label.replace(':', '-')}"), json, fig)
     failed = any(claim["verdict"] == "fails" for claim in record.get("claims", ()))
@@ -108,7 +106,7 @@ def keep(record: dict, text: str, folder: Path, json: str | None, fig=None):
     answer(json, record, "", text, f"written to {folder}{os.sep}")
 
 # %% ../../nbs/12_cli/09_reproduce.ipynb #90743114
-def computed(label: str, *, jobs, preset, case, seeds, methods, changes, fast):
+def computed(label: str, *, jobs, preset, case, seeds, methods, changes):
     "What needs no data: its record, what it says, and its figure, None where it has none."
     from dataclasses import asdict
 
@@ -129,8 +127,8 @@ def computed(label: str, *, jobs, preset, case, seeds, methods, changes, fast):
     lookup(case, synthetic.CASES, "case")
     if label == "tab:synthetic":
         names = methods or [*synthetic.SYNTHETIC_METHODS]
-        found = synthetic.run_synthetic(setting, case, seeds, names, jobs, fast)
-        record = dict(settings=asdict(setting), case=case, seeds=seeds, jobs=jobs, fast=fast)
+        found = synthetic.run_synthetic(setting, case, seeds, names, jobs)
+        record = dict(settings=asdict(setting), case=case, seeds=seeds, jobs=jobs)
         text = synthetic.table_text(setting, changes, case, seeds, found)
         return record | dict(rows=[synthetic.seed_row(row) for row in found]), text, None
     title, rows, fig = LABELS[label].title, [], None

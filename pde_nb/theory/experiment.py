@@ -97,7 +97,6 @@ def draw_world(
     preset: SyntheticPreset,
     case: int,  # 1: weak core feature; 2: strong
     seed: int,
-    fast: bool = False,  # train in compiled steps, which need numba
 ) -> World:
     """Data, starting weights and plan of one seed.
 
@@ -118,7 +117,7 @@ def draw_world(
     balanced = draw_sample(model, p.n_balanced, for_balanced, features, True)
     draws = dict(test=test, balanced=balanced, valid=draw_sample(model, p.n_valid, for_valid, features, True))
     return World(
-        train=structured(train[np.concatenate([plan.order, outside])], p.biases, fast),
+        train=structured(train[np.concatenate([plan.order, outside])], p.biases),
         draws={name: structured(sample, p.biases) for name, sample in draws.items()},
         W=(p.init_scale * W).astype(np.float32),
         sizes=plan.stops,
@@ -238,7 +237,6 @@ def seed_records(
     case: int,  # 1: weak core feature; 2: strong
     seed: int,
     methods=tuple(SYNTHETIC_METHODS),  # names
-    fast: bool = False,  # in compiled steps, which need numba; the last digits may differ
 ) -> list[dict]:
     """Some methods on one seed, those with a warm-up share it; what is kept of each, for JSON.
 
@@ -249,7 +247,7 @@ def seed_records(
     chosen = {name: lookup(name, SYNTHETIC_METHODS, "method") for name in methods}
     p, records, warm = preset, [], None
     with threadpool_limits(1):
-        world = draw_world(p, case, seed, fast)
+        world = draw_world(p, case, seed)
         ways = dict(once=([p.n_train], p.all_iterations), stages=(world.sizes[1:], p.expand_every))
         for method, (data, momentum) in chosen.items():
             if data == "all":
@@ -313,12 +311,11 @@ def run_synthetic(
     seeds: int,  # their number
     methods=tuple(SYNTHETIC_METHODS),  # names
     jobs: int = 1,  # worker processes
-    fast: bool = False,  # see `seed_records`
 ) -> list[dict]:
     "The experiment over many seeds: records in the order of seeds and methods, see `seed_records`."
     alone = jobs > 1 and seeds < 4 * jobs  # else processes would wait for the last one
     parts = [[name] for name in methods] if alone else [methods]
-    tasks = [(seed_records, preset, case, seed, part, fast) for seed in range(seeds) for part in parts]
+    tasks = [(seed_records, preset, case, seed, part) for seed in range(seeds) for part in parts]
     return sum(run_tasks(tasks, jobs, "seeds"), [])
 
 # %% ../../nbs/03_theory/07_experiment.ipynb #mv000037

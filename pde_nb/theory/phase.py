@@ -72,7 +72,7 @@ class Plane(Checked):
 
 # %% ../../nbs/03_theory/12_phase.ipynb #ea38ea66
 def draw_start(plane: Plane, seed: int):
-    "Directions v_c and v_s and starting weights (J, d) of a seed, the same in every cell; a generator for data."
+    "Directions v_c and v_s and starting weights (J, d) of a seed, in every cell; a generator for its data."
     r_start, r_data = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(2))
     v_c, v_s = draw_features(plane.dim, r_start, np.float32)
     W = plane.sigma_0 * r_start.standard_normal((plane.n_filters, plane.dim))
