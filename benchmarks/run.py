@@ -34,22 +34,22 @@ from torch.utils.data import DataLoader, default_collate
 
 from pde_nb.algorithm.metrics import count_correct
 from pde_nb.core.environment import import_torchvision, surroundings
-from pde_nb.inputs.batches import IMAGENET
-from pde_nb.inputs.inputs import make_source
-from pde_nb.inputs.preparation import Preparation
+from pde_nb.core.seals import write_sealed
+from pde_nb.data.batches import IMAGENET
+from pde_nb.data.dataset import from_arrays
+from pde_nb.data.examples import Pictures, Texts
+from pde_nb.data.inputs import make_source
+from pde_nb.data.preparation import Preparation
+from pde_nb.data.published import read_published
+from pde_nb.data.tables import example_table, from_table
 from pde_nb.methods.pde import PDE, default_schedule
 from pde_nb.networks.models import make_model
 from pde_nb.prediction.predictor import Predictor
 from pde_nb.prediction.rows import new_rows
-from pde_nb.published.published import read_published
-from pde_nb.records.seals import write_sealed
-from pde_nb.runs.spec import build, decide
-from pde_nb.sources.data import from_arrays
-from pde_nb.sources.examples import Pictures, Texts
-from pde_nb.sources.tables import example_table, from_table
 from pde_nb.theory.data_model import DataModel, dense_patches, draw_features, draw_sample
 from pde_nb.theory.experiment import CASES, SYNTHETIC_PRESETS, after_warmup, draw_world, warm_up
 from pde_nb.theory.network import descend, structured
+from pde_nb.training.spec import build, decide
 from pde_nb.training.trainer import train
 
 
@@ -72,7 +72,6 @@ def rows_of(what, ways, repeats, clock):
         label = what if name == "pde_nb" else f"{what}, {name}"
         rows.append(dict(what=label, usual=median(usual), ours=median(seconds), **ends))
     return rows
-
 
 
 class ConvNet(torch.nn.Conv1d):

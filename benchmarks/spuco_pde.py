@@ -24,11 +24,11 @@ from torch.utils.data import Dataset
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from pde_nb.core.environment import import_torchvision, surroundings
+from pde_nb.core.seals import writable_folder, write_sealed
+from pde_nb.data.published import open_data
 from pde_nb.methods.pde import PDE, default_schedule
-from pde_nb.published.published import open_data
-from pde_nb.records.seals import writable_folder, write_sealed
-from pde_nb.runs.spec import build, decide
 from pde_nb.training.ranks import generators_kept
+from pde_nb.training.spec import build, decide
 
 
 class ReadyTensors(Dataset):

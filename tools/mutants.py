@@ -200,7 +200,7 @@ def main() -> int:
     if options.list:
         return 0
     sys.path.insert(0, str(ROOT))
-    from pde_nb.records.seals import read_measurement, write_sealed
+    from pde_nb.core.seals import read_measurement, write_sealed
 
     lines = {line["name"]: line for line in read_measurement(RECORD)["mutants"]} if RECORD.exists() else {}
     with tempfile.TemporaryDirectory() as folder:

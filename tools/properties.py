@@ -1,7 +1,7 @@
 """Properties: what must hold for all that can be drawn, tried when its page is run.
 
 A page tries each on a few examples, the same ones every time. PDE_EXAMPLES=100 tries a hundred times as many,
-and new ones at every run: `PDE_EXAMPLES=100 nbdev_test --path nbs/02_algorithm/20_properties.ipynb`.
+and new ones at every run: `PDE_EXAMPLES=100 nbdev_test --path nbs/02_algorithm/05_properties.ipynb`.
 """
 
 import os

@@ -219,7 +219,7 @@ def configs(draw, epochs: int):
 @st.composite
 def records(draw, group_name=names):
     """The record of a run that may have been: consistent, with names of any kind."""
-    from pde_nb.runs.record import RunRecord
+    from pde_nb.training.record import RunRecord
 
     group_names = draw(st.lists(group_name, min_size=2, max_size=5, unique=True))
     parts = draw(st.sampled_from([("val",), ("val", "test")]))

@@ -1,7 +1,7 @@
 // The population dynamics of the two-layer CNN, ERM and PDE beside each other, as in pde_nb.theory.explorer.
 //
 // Functions without a page: explorer.html draws what they compute, and the notebook
-// nbs/03_theory/14_explore.ipynb runs them with node beside the Python ones. A setting has the
+// nbs/03_theory/11_explore.ipynb runs them with node beside the Python ones. A setting has the
 // names and the units of `explore`; a curve is [of ERM, of PDE]. Sums are taken in numpy's order.
 "use strict";
 

@@ -20,7 +20,7 @@ from torch.nn.functional import cross_entropy
 from ..algorithm.groups import Groups
 from ..algorithm.schedule import ExpansionSchedule, plain_schedule
 from ..core.arguments import Checked, Count, did_you_mean, lookup, number, rounded_up
-from ..sources.blanks import labelled_examples
+from ..data.blanks import labelled_examples
 
 # %% ../../nbs/07_methods/01_base.ipynb #26b668c9
 @dataclass(frozen=True, eq=False)
