@@ -23,22 +23,22 @@ from .methods.lff import LfF as LfF
 from .methods.pde import PDE as PDE
 from .methods.pde import BalancedPDE as BalancedPDE
 from .methods.registry import register as register
-from .published.published import open_data as open_data
+from .data.published import open_data as open_data
 from .report.report import report_html as report_html
-from .runs.finished import complete as complete
-from .runs.finished import evaluate_run as evaluate_run
-from .runs.finished import load as load
-from .runs.fit import fit_seeds as fit_seeds
-from .runs.fit import robust_fit as robust_fit
-from .runs.grouped import with_groups as with_groups
-from .runs.record import RunRecord as RunRecord
-from .sources.data import Data as Data
-from .sources.data import from_arrays as from_arrays
-from .sources.hubs import from_hf as from_hf
-from .sources.hubs import from_wilds as from_wilds
-from .sources.tables import example_table as example_table
-from .sources.tables import from_folder as from_folder
-from .sources.tables import from_table as from_table
+from .training.finished import complete as complete
+from .training.finished import evaluate_run as evaluate_run
+from .training.finished import load as load
+from .training.fit import fit_seeds as fit_seeds
+from .training.fit import robust_fit as robust_fit
+from .training.grouped import with_groups as with_groups
+from .training.record import RunRecord as RunRecord
+from .data.dataset import Data as Data
+from .data.dataset import from_arrays as from_arrays
+from .data.hubs import from_hf as from_hf
+from .data.hubs import from_wilds as from_wilds
+from .data.tables import example_table as example_table
+from .data.tables import from_folder as from_folder
+from .data.tables import from_table as from_table
 from .training.settings import Settings as Settings
 
 __version__: str

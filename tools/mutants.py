@@ -114,13 +114,13 @@ FAULTS = {  # module → what would be wrong → the text, and what is put in it
         "a batch that is not full counts as full": ("seen += len(rows)", "seen += self.settings.batch_size"),
         "the learning rate ignores the method": ("self.method.pacing.at(self.epoch).lr_factor *", "1 *"),
     },
-    "sources.data": {
+    "data.dataset": {
         "a split is not divided alike within groups": (
             "+ 0.5) / groups.counts[groups.ids]",
             "+ 0.5) / len(groups)",
         ),
     },
-    "inputs.encoding": {
+    "data.encoding": {
         "columns are scaled by the test rows too": ("rows.std(0, dtype=", "x.std(0, dtype="),
         "a category that training lacks passes for another": ("column) >= 0", "column) >= -1"),
     },
@@ -130,7 +130,7 @@ FAULTS = {  # module → what would be wrong → the text, and what is put in it
             "return -2 * (squares",
         ),
     },
-    "proofs.growth": {
+    "theory.growth": {
         "the lower bound on a learning time is not below it": (
             "(1 / z0 - 1 / v) / M,",
             "(1 / z0 - 1 / v) / m,",
