@@ -2,8 +2,7 @@
 
     python benchmarks/gpu.py --out FOLDER [--root FOLDER]
 
-Writes FOLDER/gpu.json, and FOLDER/gpu-LEVER.json for bf16, channels_last and compile. So far it was never run
-on a GPU.
+Writes FOLDER/gpu.json, and FOLDER/gpu-LEVER.json for bf16 and channels_last; three minutes on an H100.
 """
 
 import argparse
@@ -13,7 +12,7 @@ from pathlib import Path
 
 import torch
 
-LEVERS = None, "bf16", "channels_last", "compile"
+LEVERS = None, "bf16", "channels_last"
 
 
 def main():
