@@ -49,6 +49,7 @@ from pde_nb.prediction.rows import new_rows
 from pde_nb.theory.data_model import DataModel, dense_patches, draw_features, draw_sample
 from pde_nb.theory.experiment import CASES, SYNTHETIC_PRESETS, after_warmup, draw_world, warm_up
 from pde_nb.theory.network import descend, structured
+from pde_nb.training.settings import keep_memory
 from pde_nb.training.spec import build, decide
 from pde_nb.training.trainer import train
 
@@ -216,9 +217,9 @@ def bench_small(args):
     return whole_run(name, args, data, "mlp", columns.__getitem__, epochs, {}, 64, args.repeats)
 
 
-def made_up(name, y, a, inputs):
-    """Data of one attribute with made-up inputs, half of them for training."""
-    split = np.repeat([0, 1, 2], [len(y) - 2 * (len(y) // 4), len(y) // 4, len(y) // 4])
+def made_up(name, y, a, inputs, shares):
+    """Data of one attribute with made-up inputs; shares of training, validation and test as published."""
+    split = np.repeat([0, 1, 2], np.diff([0, *(len(y) * np.cumsum(shares)).round().astype(int)]))
     data = from_arrays(np.zeros((len(y), 1), np.float32), y, {"place": a}, split, name=name)
     return replace(data, inputs=inputs)
 
@@ -234,7 +235,7 @@ def fake_pictures(folder, size, n):
         x = squares.repeat(8, 0).repeat(8, 1) + np.uint8(40 * y[i])
         x[..., 0] += np.uint8(40 * a[i])
         Image.fromarray(x).save(Path(folder, name), quality=90)
-    return made_up("made-up pictures", y, a, Pictures(Path(folder), names))
+    return made_up("made-up pictures", y, a, Pictures(Path(folder), names), (0.4, 0.1, 0.5))
 
 
 def bench_waterbirds(args):
@@ -280,7 +281,7 @@ def bench_texts(args):
     rng = np.random.default_rng(0)
     lengths = np.clip(rng.lognormal(np.log(longest / 5), 0.9, n), 1, longest).astype(int)
     texts = np.array([" ".join(words[rng.integers(0, len(words), k)]) for k in lengths], object)
-    data = made_up("made-up texts", np.arange(n) % 2, np.arange(n) // 2 % 2, Texts(texts))
+    data = made_up("made-up texts", np.arange(n) % 2, np.arange(n) // 2 % 2, Texts(texts), (0.6, 0.1, 0.3))
 
     def make(row):
         how = dict(padding="max_length", truncation=True, max_length=longest, return_tensors="pt")
@@ -339,6 +340,7 @@ def main():
     args.repeats = 1 if args.quick else args.repeats
     args.clock = time.process_time if args.device == "cpu" else time.perf_counter
     torch.set_num_threads(1)
+    keep_memory()  # as `pde train` does; of both ways
     warnings.simplefilter("ignore", UserWarning)
     rows = []
     for part in PARTS if "all" in args.parts else dict.fromkeys(args.parts):
