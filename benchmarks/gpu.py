@@ -16,8 +16,7 @@ LEVERS = None, "bf16", "channels_last"
 
 
 def main():
-    form = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=form)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="folder of the records")
     parser.add_argument("--root", help="folder that holds waterbirds_v1.0; without it made-up pictures")
     args = parser.parse_args()

@@ -323,8 +323,7 @@ PARTS |= dict(texts=bench_texts, prediction=bench_prediction)
 
 
 def main():
-    form = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=form)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("parts", nargs="+", choices=(*PARTS, "all"), help="what to time")
     parser.add_argument(
         "--repeats", type=int, default=9, choices=range(1, 100), metavar="N", help="default 9"
