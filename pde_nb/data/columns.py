@@ -48,9 +48,9 @@ _MONEY = r"(?:[$€£¥₹₽]|USD|EUR|GBP|CHF|JPY|Rs\.?)"
 _APART = " \u00a0\u2009\u202f'’"  # what thousands are set apart by, beside a comma or a point
 _NUMBER = (  # with its decimal mark, and the other one
     rf"(?P<sign>[-+−]?)\s*(?P<before>{_MONEY})?\s*(?P<inner>[-+−]?)"
-    rf"(?P<digits>[1-9]\d{{{{0,2}}}}(?P<gap>[{{1}}{_APART}])\d{{{{3}}}}(?:(?P=gap)\d{{{{3}}}})*(?:[{{0}}]\d*)?"
-    r"|(?:\d+(?:[{0}]\d*)?|[{0}]\d+)(?:[eE][-+]?\d+)?)"
-    r"\s*(?P<after>[^\d\s.,;:+-][^\d;:,]{{0,11}})?"
+    rf"(?P<digits>[1-9]\d{{{{0,2}}}}(?P<gap>[{{1}}{_APART}])\d{{{{3}}}}"
+    rf"(?:(?P=gap)\d{{{{3}}}})*(?:[{{0}}]\d*)?"
+    r"|(?:\d+(?:[{0}]\d*)?|[{0}]\d+)(?:[eE][-+]?\d+)?)\s*(?P<after>[^\d\s.,;:+-][^\d;:,]{{0,11}})?"
 )
 _PATTERNS = {mark: re.compile(_NUMBER.format(mark, other)) for mark, other in (".,", ",.")}
 _PLAIN = {mark: str.maketrans({mark: "."} | dict.fromkeys(_APART + other)) for mark, other in (".,", ",.")}
