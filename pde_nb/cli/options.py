@@ -130,7 +130,7 @@ def open_again(
     if not opened:
         raise ValueError(
             f"the run in {str(run)!r} was started from Python, and does not know where its data is; "
-            "open the data there and use pde_nb.training.fit.evaluate_run(folder, data)."
+            "open the data there and use pde_nb.evaluate_run(folder, data)."
         )
     moved = {name: value for name, value in dict(data=data, root=root).items() if value}
     return as_kept(run, open_typed(opened | moved))
