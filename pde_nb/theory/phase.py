@@ -13,7 +13,6 @@ from time import perf_counter
 from typing import Annotated
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Bool, Float, Int
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
@@ -137,12 +136,12 @@ def region_counts(plane: Plane, n: int = 20_000, seed: int = 0) -> dict[str, dic
     with threadpool_limits(1):
         core = first_learned(c, s, alpha_hat, ratio, 1.0, level=plane.level) > 0
     low, luck = alpha_hat < corner(plane.level), s.max(-1) / c.max(-1)
-    frame = pd.DataFrame(dict(worlds=1, core_first=core))
-    frame["growth"] = core == (ratio > boundary(alpha_hat))
-    frame["luck"] = core == (ratio > boundary(alpha_hat, luck))
-    frame["corner"], frame["corner_core"] = low, low & core
-    counts = frame.groupby(implication(ratio, 1.0, alpha_hat)).sum()
-    return counts.reindex(REGIONS, fill_value=0).T.to_dict()
+    found = dict(worlds=np.ones(n, bool), core_first=core)
+    found["growth"] = core == (ratio > boundary(alpha_hat))
+    found["luck"] = core == (ratio > boundary(alpha_hat, luck))
+    found["corner"], found["corner_core"] = low, low & core
+    region = implication(ratio, 1.0, alpha_hat)
+    return {name: {key: int(has[region == name].sum()) for key, has in found.items()} for name in REGIONS}
 
 # %% ../../nbs/03_theory/10_phase.ipynb #c96b9b8e
 def boundary_cells(outcome: Int[np.ndarray, "seeds rows columns"]) -> Bool[np.ndarray, "rows columns"]:
