@@ -9,7 +9,7 @@ import pandas as pd
 import PIL.Image
 from IPython.display import Image, Markdown
 
-from pde_nb.comparison.trials import over_seeds, p_text, paired, points_text, read_results, seed_figures
+from pde_nb.comparison.trials import over_seeds, p_text, paired, points_text, read_results
 from pde_nb.core.seals import read_measurement
 from pde_nb.core.statistics import holm
 from pde_nb.core.style import COLOURS, SMALL, new_figure
@@ -81,7 +81,7 @@ def labelled(task: str, condition: str, method: str = "pde") -> pd.Series:
 
 def worst_of(result) -> pd.Series:
     "The worst group on test of each seed, in [0, 1]."
-    return pd.Series({figures.seed: figures.worst_group for figures in seed_figures(result)})
+    return result.frame.set_index("seed").worst_group
 
 
 def mean_of(result, key: str = "worst_group") -> float:

@@ -4,10 +4,9 @@
 
 # %% auto #0
 __all__ = ['SPEC', 'REMEDY', 'SAME', 'OF_METHODS', 'COLUMNS', 'SHORT', 'Trial', 'trial_figures', 'Attempt', 'Result',
-           'result_from_dict', 'settings_name', 'seed_figures', 'over_seeds', 'accuracy_by_group', 'made_up_result',
-           'read_results', 'is_foreign', 'spec_differences', 'Difference', 'paired', 'ends_of_one', 'p_value',
-           'points_text', 'ranking', 'best_method', 'against_best', 'standings', 'worst_group', 'standing', 'p_text',
-           'costs']
+           'result_from_dict', 'settings_name', 'over_seeds', 'accuracy_by_group', 'made_up_result', 'read_results',
+           'is_foreign', 'spec_differences', 'Difference', 'paired', 'ends_of_one', 'p_value', 'points_text', 'ranking',
+           'best_method', 'against_best', 'standings', 'worst_group', 'standing', 'p_text', 'costs']
 
 # %% ../../nbs/11_comparison/01_trials.ipynb #886d83b8
 import json
@@ -191,11 +190,6 @@ def settings_name(settings: dict) -> str:
     return ",".join(f"{name}={value}" for name, value in settings.items()) or "as-is"
 
 # %% ../../nbs/11_comparison/01_trials.ipynb #2472f496
-def seed_figures(result: Result) -> list:
-    "The figures of each seed, see `trial_figures`, by their names."
-    return list(result.frame.itertuples(index=False))
-
-
 def over_seeds(result: Result, key: str) -> Summary:
     "Mean, standard deviation and interval of one of the `trial_figures`; nan where it is undefined."
     return summary(result.frame[key])

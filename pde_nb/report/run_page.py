@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.ticker import MaxNLocator
 
-from ..algorithm.metrics import GroupCounts
+from ..algorithm.metrics import GroupCounts, worst_interval
 from ..analysis.predictions import RATES, Answers, Attention, picture_address, rate_differences
 from ..core.statistics import detectable_difference
 from ..core.tables import percent
@@ -64,6 +64,8 @@ def run_headline(record: RunRecord, split: str) -> dict:
         f"{total:,} examples: enough to show a difference of {points:.1f} points from another model in 8 of "
         "10 cases",
     )
+    if split == "test":  # which is looked at once, when everything has been chosen
+        notes += (f"with 95 % confidence no group is below {percent(worst_interval(counts, 0.9)[0])}",)
     tiles = [("average", percent(figures.average), f"all {split} examples alike")]
     if figures.adjusted_average is not None:
         adjusted = percent(figures.adjusted_average)
@@ -73,8 +75,8 @@ def run_headline(record: RunRecord, split: str) -> dict:
         note += ", those of the first stage included"
     if record.chosen_by:
         by_worst = "rule" not in record.curve[record.best_epoch]
-        how = f"chosen by the worst of {rung_text(record, 'val')}"
-        note += f"; {how if by_worst else record.chosen_by}"
+        how = f"chosen by the worst of {rung_text(record, 'val')}" if by_worst else record.chosen_by
+        note += f"; {how}"
     tiles.append(("chosen epoch", f"{record.best_epoch} of {len(record.curve)}", note))
     return dict(label=f"Worst group, {split}", figure=percent(figures.worst_group), notes=notes, tiles=tiles)
 
