@@ -1,5 +1,6 @@
 """What a line typed at a terminal does: for the tests of the commands."""
 
+import os
 import shlex
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
@@ -22,5 +23,5 @@ def refused(*lines):
     """Print what lines that are refused say last; each has to end with status 2 or 3."""
     for line in lines:
         status, said = typed(line)
-        print(said.strip().splitlines()[-1])
+        print(said.strip().splitlines()[-1].replace(f"{os.getcwd()}/", ""))
         assert status in (2, 3), (line, status, said)

@@ -12,7 +12,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from .ending import Exit, answer, command_line, say_next
+from .ending import Exit, answer, command_line, say_next, show
 from .options import DataOptions, Output, Whole, data_words, open_typed
 
 # %% ../../nbs/14_cli/05_data.ipynb #di0005
@@ -92,7 +92,7 @@ def example(*, root: str = "."):
 
     table = example_table(Path(root, "loans.csv"))
     line = command_line("train", "--data", table, "--label", "granted", "--attribute", "district")
-    print(f"{table}: a made-up table; to train on it:\n    {line}")
+    show(f"{table}: a made-up table; to train on it:\n    {line}")
 
 
 def check(name: str, /, *, root: str = "data", all: bool = False, json: Output | None = None):
@@ -167,4 +167,4 @@ def sample(*, opened: DataOptions, out: str, n: Whole = 200, where: str | None =
     whole_number("n", n, 1)
     sheet = choose_sheet(data, column, attribute, n, where, whole_number("seed", seed, 0), splits)
     write_sheet(out, sheet, shown)
-    print(sheet.text(out))
+    show(sheet.text(out))

@@ -4,26 +4,22 @@
 
 # %% auto #0
 __all__ = ['FOREIGN', 'OF_INPUT', 'DAMAGED', 'FORESEEN', 'show', 'answer', 'command_line', 'say_next', 'Exit', 'reason_of',
-           'origin', 'of_machine', 'failure_of', 'unforeseen', 'Printable', 'run_command', 'tell', 'last_words',
-           'drop_output']
+           'origin', 'of_machine', 'failure_of', 'run_command', 'tell', 'last_words', 'drop_output']
 
 # %% ../../nbs/14_cli/01_ending.ipynb #d2709ecc
 import errno
 import os
 import shlex
 import sys
-import tempfile
-import time
 import traceback
 import warnings
 from collections.abc import Callable
-from contextlib import redirect_stdout
 from enum import IntEnum
 from pathlib import Path
 
 from .options import SCREEN
 from ..core.arguments import visible
-from ..core.environment import check_one_process, surroundings
+from ..core.environment import check_one_process
 from ..core.seals import json_text, write_whole
 
 # %% ../../nbs/14_cli/01_ending.ipynb #675b2642
@@ -39,10 +35,10 @@ def show(*parts, stream=None):
             from rich.markdown import Markdown
 
             text = visible(page() if callable(page) else page, keep="\n\t")
-            Console(file=getattr(stream, "stream", stream)).print(Markdown(text))
+            Console(file=stream).print(Markdown(text))
         else:
             text = str(part) if page is None or callable(page) else page
-            print(visible(text, keep="\n\t"), file=stream)
+            print(visible(text, keep="\n\t"), file=stream, flush=True)
 
 
 def answer(json: str | None, value, *parts):
@@ -122,61 +118,30 @@ def of_machine(error: BaseException | None) -> bool:
     return here or of_machine(error.__cause__ or error.__context__)
 
 # %% ../../nbs/14_cli/01_ending.ipynb #4f364724
-def failure_of(error: BaseException, prog: str) -> tuple[Exit, str]:
+def failure_of(error: BaseException) -> tuple[Exit, str]:
     "The status and the words for an error."
     reason, names = reason_of(error), {cls.__name__ for cls in type(error).__mro__}
+    status = Exit.ENVIRONMENT if of_machine(error) else Exit.BAD_INPUT
     if isinstance(error, ModuleNotFoundError) and reason == f"No module named {error.name!r}":
         extra = "attention" if error.name == "captum" else "train"
-        return Exit.ENVIRONMENT, f"the package {error.name!r} is not installed: pip install 'pde_nb[{extra}]'"
+        return status, f"the package {error.name!r} is not installed: pip install 'pde_nb[{extra}]'"
     own = isinstance(error, (ValueError, ImportError)) and origin(error) not in FOREIGN
     if own and not names & set(DAMAGED.split()):
-        return Exit.ENVIRONMENT if of_machine(error) else Exit.BAD_INPUT, str(error).strip() or reason
-    for known, (status, words) in FORESEEN.items():
+        return status, str(error).strip() or reason
+    for known, (status_known, words) in FORESEEN.items():
         if names & set(known.split()):
-            return status, words.format(reason)
+            return status_known, words.format(reason)
     if isinstance(error, OSError):
         file = "a file or folder" if error.filename is None else repr(os.fsdecode(error.filename))
-        remedy = (
-            "make room"
-            if error.errno in (errno.ENOSPC, errno.EDQUOT)
-            else "see to that, or name another place"
-        )
-        status = Exit.ENVIRONMENT if of_machine(error) else Exit.BAD_INPUT
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        remedy = "make room" if full else "see to that, or name another place"
         return status, f"{file} cannot be used ({error.strerror or reason}); {remedy}."
     if isinstance(error, RuntimeError) and any(word in reason for word in ("CUDA", "cuDNN", "NCCL")):
         return Exit.ENVIRONMENT, f"the device failed ({reason}); try again, or take another with --device."
-    return Exit.INTERNAL, unforeseen(error, prog)
-
-
-def unforeseen(error: BaseException, prog: str) -> str:
-    "The words for an error that nobody foresaw, and the temporary file with its details."
-    name = f"{prog.replace(' ', '_')}-error-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.txt"
-    file = Path(tempfile.gettempdir(), name)
-    head = f"{prog}, as {[Path(sys.argv[0]).name, *sys.argv[1:]]}\n\n{json_text(surroundings())}\n"
-    try:
-        text = head + "".join(traceback.format_exception(error))
-        file.write_text(text, encoding="utf-8", errors="replace")
-        where = f"the details are in {file}"
-    except OSError as e:  # no second error may hide the first
-        where = f"its details could not be written ({reason_of(e)})"
-    what = f"{type(error).__name__}: {reason_of(error)}"
-    return f"an error that nobody foresaw ({what}); {where}. Please report it with them."
+    what = f"an error that nobody foresaw ({type(error).__name__}: {reason})"
+    return Exit.INTERNAL, f"{what}. Please report it with the lines above."
 
 # %% ../../nbs/14_cli/01_ending.ipynb #ab3e4e7b
-class Printable:
-    "An output to which characters that steer a terminal, or that nobody sees, are written as escapes."
-
-    def __init__(self, stream):
-        self.stream = stream
-
-    def write(self, text: str) -> int:
-        self.stream.write(visible(text, keep="\n\t"))
-        return len(text)
-
-    def __getattr__(self, name):
-        return getattr(self.stream, name)
-
-
 def run_command(
     prog: str,  # as it was typed, 'pde train'
     call: Callable,  # does the work; it may give an exit status
@@ -184,7 +149,7 @@ def run_command(
 ) -> int:
     "Run a command to its end: whatever fails becomes one line and a status of `Exit`."
     try:
-        with warnings.catch_warnings(), redirect_stdout(Printable(sys.stdout)):
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # they stand in the report as notes
             warnings.showwarning = lambda message, *where, **more: last_words(f"{prog}: {message}")
             if not shared:
@@ -207,7 +172,9 @@ def tell(prog: str, error: BaseException) -> Exit:
         text = f"{str(error) or 'interrupted'}; nothing half-written was left, and the same command goes on"
         status, text = Exit.INTERRUPTED, f"{text}, without --restart."
     else:
-        status, text = failure_of(error, prog)
+        status, text = failure_of(error)
+        if status is Exit.INTERNAL:
+            last_words("".join(traceback.format_exception(error)))
     last_words(f"{prog}: {text}")
     return status
 

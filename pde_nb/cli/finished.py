@@ -51,7 +51,7 @@ def predict(
     with tqdm(unit=" rows", desc="predicting", file=sys.stderr, disable=None) as bar:
         how["told"] = lambda n: bar.update(n - bar.n)
         written = write_predictions(load(run, device=device), data, out, **how)
-    print(written)
+    show(written)
     say_next(command_line("eval", run, "--other", "LABELLED"))
 
 # %% ../../nbs/14_cli/04_finished.ipynb #ev0005
@@ -179,7 +179,7 @@ def report(runs: Words, /, *, html: bool = False, out: str | None = None, data: 
     if file is None:
         show(page)
         return say_next(command_line("report", *runs, "--html"))
-    print(f"written to {page.save(file)}")
+    show(f"written to {page.save(file)}")
     words = data_words(records[0].opened or {}) or "--data WHAT --label COLUMN --attribute COLUMN".split()
     say_next(command_line("compare", *words))
 

@@ -82,14 +82,11 @@ class DataOptions:
 
 def column_kinds(texts: list[str]) -> dict[str, str]:
     "What columns are, by name, from 'name=kind' with commas between. Raises `ValueError` for other texts."
-    kinds = {}
-    for text in texts:
-        pairs = re.findall(r"(.+?)=(\w+)(?:,|$)", text)
-        if ",".join(f"{name}={kind}" for name, kind in pairs) != text:
-            raise ValueError(f"--as {text}: give a column and its kind, as in income=number.")
-        for name, kind in pairs:
-            if kinds.setdefault(name, kind) != kind:
-                raise ValueError(f"--as {text}: {name!r} is asked for as {kinds[name]} and as {kind}.")
+    text = ",".join(texts)
+    pairs = re.findall(r"(.+?)=(\w+)(?:,|$)", text)
+    kinds = dict(pairs)
+    if ",".join(map("=".join, pairs)) != text or len(kinds) < len(set(pairs)):
+        raise ValueError(f"--as {text}: give a column once, with its kind, as in income=number.")
     return kinds
 
 

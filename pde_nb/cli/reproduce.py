@@ -9,7 +9,7 @@ __all__ = ['reproduce', 'run_on_data', 'keep', 'computed']
 import os
 from pathlib import Path
 
-from .ending import Exit, answer
+from .ending import Exit, answer, show
 from .options import SCREEN, DataOptions, ModelOptions, Output, SettingOptions, Whole, Words
 
 # %% ../../nbs/14_cli/07_reproduce.ipynb #728cf620
@@ -20,8 +20,6 @@ def reproduce(
     opened: DataOptions | None = None,
     network: ModelOptions = ModelOptions(),
     scale: float = 1.0,
-    budget: float | None = None,
-    lrs: Words = (),
     preset: str = "released",
     case: Whole = 1,
     methods: Words | None = None,
@@ -42,8 +40,6 @@ def reproduce(
     Args:
         label_of_paper: LaTeX label, or claims, or phase
         scale: of labels with runs: times the paper's epochs, > 0
-        budget: how often a method other than PDE shows the training set; default as ERM in the paper, scaled
-        lrs: learning rates to try on the first seed of each row; validation chooses
         preset: of the synthetic labels: released (the authors' notebooks) or paper (the text)
         case: of tab:synthetic: 1, the core feature is weaker than the spurious one; 2, stronger
         methods: of tab:synthetic: some of its methods, each in quotes; of claims: some of the labels
@@ -65,7 +61,7 @@ def reproduce(
     usual = 20 if label == "tab:synthetic" else 5
     seeds = whole_number("seeds", usual if seeds is None else seeds, 1)
     if label in LABELS and LABELS[label].rows:
-        how = dict(scale=number("scale", scale, 0, above=True), passes=budget, lrs=tuple(map(float, lrs)))
+        how = dict(scale=number("scale", scale, 0, above=True))
         return run_on_data(label, opened, network, SettingOptions(set=set), how, seeds, out, json)
     if opened:
         raise ValueError(f"--data {opened.data}: {label} needs no data; leave it out.")
@@ -90,7 +86,7 @@ def run_on_data(label: str, opened, network, settings, how: dict, seeds: int, ou
     how |= dict(network=dict(model=network.model, weights=network.start, device=network.device))
     how["changes"], how["inputs"] = settings.split()
     dataset = LABELS[label].dataset or (data.name if data.name in PUBLISHED else "waterbirds")
-    folder, say = Path(out or f"runs/paper-{data.name}"), str if json == SCREEN else print
+    folder, say = Path(out or f"runs/paper-{data.name}"), str if json == SCREEN else show
     record, text = run_label(label, Setup(data, dataset, **how), seeds, folder / "runs", say)
     keep(record, text, folder / label.replace(":", "-"), json)
 
