@@ -21,7 +21,6 @@ def typed(line, errors=True):
 
 def refused(*lines):
     """Print what lines that are refused say last; each has to end with status 2 or 3."""
-    for line in lines:
-        status, said = typed(line)
+    for status, said in map(typed, lines):
         print(said.strip().splitlines()[-1].replace(f"{os.getcwd()}/", ""))
-        assert status in (2, 3), (line, status, said)
+        assert status in (2, 3), (status, said)
