@@ -26,11 +26,11 @@ from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import mutual_info_score
 
-from ..algorithm.groups import Groups, Overlap, balanced_counts, group_names, random_rank
+from ..algorithm.groups import Groups, balanced_counts, group_names, random_rank
 from ..core.arguments import visible, whole_number
 from ..core.statistics import detectable_difference, wilson_interval, z_value
 from ..core.tables import escape_markdown, fenced, fill
-from ..data.dataset import Data, check_data
+from ..data.dataset import Data, check_data, names_of_groups
 from ..data.examples import Pictures
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #375c2968
@@ -459,9 +459,8 @@ def validation_power(data: Data, difference: float = 0.05) -> dict:
     """The smallest difference that each validation group can show (`detectable`; None for an empty one), and
     how many examples `difference` needs; groups without any example in the whole data set are left out."""
     groups = data.evaluation("val")
-    names = list(groups.names) if isinstance(groups, Overlap) else group_names(groups)
     powers = []
-    for name, n, exists in zip(names, groups.counts.tolist(), data.eval_groups.counts > 0):
+    for name, n, exists in zip(names_of_groups(groups), groups.counts.tolist(), data.eval_groups.counts > 0):
         if exists:
             detectable = float(min(1.0, detectable_difference(n))) if n else None
             powers.append(dict(name=name, n=n, detectable=detectable))

@@ -4,12 +4,12 @@
 
 # %% auto #0
 __all__ = ['NO_FILE', 'TAKEN', 'BEHIND', 'Contender', 'check_apart', 'RunFailed', 'run_folder', 'make_run', 'contend',
-           'contend_all', 'run_line', 'seed_list', 'check_unseen', 'check_earlier', 'attempt', 'preferred', 'result_of',
-           'learning_rates', 'combinations', 'within_budget', 'Comparison', 'compare', 'asked_methods', 'check_name',
-           'proposed', 'check_ranges', 'search']
+           'contend_all', 'seed_list', 'check_unseen', 'result_of', 'learning_rates', 'combinations', 'within_budget',
+           'Comparison', 'compare', 'asked_methods', 'check_name', 'search']
 
 # %% ../../nbs/11_comparison/03_comparison.ipynb #4148e97f
 import re
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import chain, product
@@ -27,11 +27,14 @@ from pde_nb.comparison.trials import (
     Attempt,
     Result,
     Trial,
+    attempt,
     best_method,
+    earlier_result,
     over_seeds,
+    preferred,
     read_results,
+    run_line,
     settings_name,
-    spec_differences,
     standings,
 )
 from ..core.arguments import lookup, number, visible, whole_number
@@ -47,7 +50,6 @@ from ..training.grouped import keep_groups, with_groups
 from ..training.logs import EndRun, asked_logs
 from ..training.presets import DEFAULTS
 from ..training.record import RunRecord
-from ..training.settings import Settings
 from ..training.spec import RunSpec, decide
 
 # %% ../../nbs/11_comparison/03_comparison.ipynb #06160b01
@@ -152,9 +154,14 @@ def contend_all(
     errors, how = {}, (data, out, common, on_epoch, torch.get_num_threads())
     for name, contender in contenders.items():
         try:
-            check_earlier(out / f"{name}.json", contender, contender.spec(data, **common))
+            spec = contender.spec(data, **common).config()
         except ValueError as error:
             errors[name] = error
+            continue
+        try:
+            earlier_result(out / f"{name}.json", spec, chain(*contender.tried))
+        except ValueError as error:
+            errors[name] = RunFailed(str(error))
 
     def records_of(runs) -> dict[str, list[RunRecord]]:
         "The records of some runs, each given by name, settings and seed, of the methods that did not fail."
@@ -174,7 +181,8 @@ def contend_all(
         return {name: of for name, of in found.items() if name not in errors}
 
     first = records_of([(name, s, seeds[0]) for name, one in contenders.items() for s in one.tried])
-    tried = {name: tuple(map(attempt, contenders[name].tried, of)) for name, of in first.items()}
+    trials = {name: map(Trial.of_run, of) for name, of in first.items()}
+    tried = {name: tuple(map(attempt, contenders[name].tried, of)) for name, of in trials.items()}
     chosen = {name: preferred(of) for name, of in tried.items()}
     settings = {name: contenders[name].tried[k] for name, k in chosen.items()}
     others = records_of([(name, settings[name], seed) for name in first for seed in seeds[1:]])
@@ -186,12 +194,6 @@ def contend_all(
         results[name] = result_of(records, tried[name], settings[name])
         results[name].write(out / f"{name}.json")
     return results | errors
-
-
-def run_line(name: str, settings: dict, seed: int, worst: float, seconds: float) -> str:
-    "What is said of a run that is finished."
-    titles = f"{visible(name):14} {visible(settings_name(settings)):14} seed {seed}"
-    return f"{titles}  worst group on validation {100 * worst:5.1f} %, {seconds:.3g} s"
 
 # %% ../../nbs/11_comparison/03_comparison.ipynb #cp000008
 def seed_list(seeds) -> list[int]:
@@ -216,34 +218,6 @@ def check_unseen(data: Data):
             f"{data.name} has no test split, and methods are compared on unseen data; "
             "mark some rows as test, or leave the split out: then one is made."
         )
-
-
-def check_earlier(path: Path, contender: Contender, spec: RunSpec):
-    "Raises `RunFailed` where the file of the result holds one that is damaged, or of another specification."
-    if not path.exists():
-        return
-    try:
-        earlier = Result.read(path)
-    except ValueError as error:
-        raise RunFailed(str(error)) from None
-    tried = [*contender.tried, *(a.settings for a in earlier.tried)]
-    differences = spec_differences(earlier.spec, spec.config(), set(chain(*tried)))
-    if differences:
-        raise RunFailed(
-            f"{str(path)!r} is of another comparison: {'; '.join(differences)}. Name another folder."
-        )
-
-
-def attempt(settings: dict, record: RunRecord) -> Attempt:
-    "Settings with what they came to on validation."
-    figures = record.figures("val")
-    return Attempt(settings, figures.worst_group, figures.group_mean)
-
-
-def preferred(tried) -> int:
-    "Which of the settings tried validation prefers: the first of the best."
-    scores = [(a.val_worst_group, a.val_group_mean) for a in tried]
-    return scores.index(max(scores))
 
 
 def result_of(records: list[RunRecord], tried: tuple[Attempt, ...], chosen: dict) -> Result:
@@ -410,34 +384,6 @@ def check_name(name):
     if Path(name).stem.lower() in TAKEN:
         raise ValueError(f"methods: the name {name!r} is taken in every comparison; give another one.")
 
-# %% ../../nbs/11_comparison/03_comparison.ipynb #srch0007
-def proposed(trial, ranges: dict) -> dict:
-    "Settings from a trial of Optuna: by factors where the ends of a range are ten times apart."
-    settings = {}
-    for name, values in ranges.items():
-        if isinstance(values, list):
-            settings[name] = trial.suggest_categorical(name, values)
-            continue
-        low, high = values
-        factors = low > 0 and high >= 10 * low
-        if isinstance(low, int) and isinstance(high, int):
-            settings[name] = trial.suggest_int(name, low, high, log=factors)
-        else:
-            value = float(f"{trial.suggest_float(name, low, high, log=factors):.3g}")
-            settings[name] = min(max(value, low), high)
-    return settings
-
-
-def check_ranges(ranges: dict):
-    "Raises `ValueError` for what is no setting, and for what is neither a list nor two rising numbers."
-    if not ranges:
-        raise ValueError("ranges={}: name a setting that is searched, as in dict(lr=(1e-4, 1e-1)).")
-    for name, values in ranges.items():
-        lookup(name, Settings.__dataclass_fields__, "setting of training")
-        rising = isinstance(values, tuple) and len(values) == 2 and values[0] < values[1]
-        if not rising and not (isinstance(values, list) and values):
-            raise ValueError(f"ranges: {name}={values!r}; give (low, high), or a list of values.")
-
 # %% ../../nbs/11_comparison/03_comparison.ipynb #srch0009
 BEHIND = "behind other settings on validation"  # why a run was ended
 
@@ -446,7 +392,7 @@ def search(
     data: Data,
     out,  # folder: each run is in a folder below it, as in a comparison
     method: str | Method,
-    ranges: dict,  # of settings: (low, high), or a list of values
+    suggest: Callable,  # a trial of Optuna → the settings that it tries, by its `suggest_` methods
     trials: int = 10,  # ≥ 1, those that a storage has counted in
     passes: float = 10.0,  # budget of a run, over the training set
     *,
@@ -458,22 +404,19 @@ def search(
     say=print,
     **common,  # for `decide`: model, weights, inputs, device, train_by, settings
 ):  # a study of Optuna; `study.best_trial.user_attrs["settings"]` are the best settings
-    """Search the settings of a method with the best worst group on validation.
-
-    Raises `ValueError` for ranges that are none, and as `compare` does for data and budget.
-    """
+    """Search the settings of a method with the best worst group on validation. Raises `ValueError` for
+    settings that are none, and as `compare` does for data and budget."""
     try:
         import optuna
     except ImportError:
         raise ValueError("a search needs optuna: pip install 'pde_nb[sweeps]'.") from None
     check_unseen(data)
-    check_ranges(ranges)
     whole_number("trials", trials, 1)
     fitted = within_budget(method, data, number("passes", passes, 0, above=True), schedule)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
 
     def objective(trial):
-        settings = proposed(trial, ranges)
+        settings = suggest(trial)
         spec = Contender(fitted, (settings,)).spec(data, seed=seed, **common)
         reached = []
 

@@ -22,8 +22,7 @@ from sklearn.linear_model import LogisticRegression
 
 from ..algorithm.groups import Overlap, balanced_subset, random_rank
 from ..algorithm.metrics import count_correct
-from .trials import Attempt, Result, Trial, settings_name, spec_differences, trial_figures
-from ..core.arguments import visible
+from .trials import Result, Trial, attempt, earlier_result, preferred, run_line
 from ..core.seals import surroundings, writable_folder
 from ..data.blanks import labelled_examples
 from ..data.dataset import Data
@@ -142,26 +141,18 @@ def run_reference(
     writable_folder(out)
     data = regrouped(data, (train_by,) if isinstance(train_by, str) else train_by)
     result = blank_result(name, data)
-    if path.exists():
-        earlier = Result.read(path)
-        if differences := spec_differences(earlier.spec, result.spec):
-            lines = "; ".join(differences)
-            raise ValueError(f"{str(path)!r} is of another comparison: {lines}. Name another folder.")
-        if [trial.seed for trial in earlier.trials] == seeds:
-            return earlier
+    earlier = earlier_result(path, result.spec)
+    if earlier and [trial.seed for trial in earlier.trials] == seeds:
+        return earlier
     x = encoded(data)
     first = [fitted(reference, x, data, seeds[0], settings) for settings in reference.tried]
-    figures = [trial_figures(trial) for trial in first]
-    scores = [(of["val_worst_group"], of["val_group_mean"]) for of in figures]
-    best = scores.index(max(scores))
-    chosen = reference.tried[best]
-    trials = first[best], *(fitted(reference, x, data, seed, chosen) for seed in seeds[1:])
-    tried = tuple(Attempt(settings, *score) for settings, score in zip(reference.tried, scores))
+    tried = tuple(map(attempt, reference.tried, first))
+    chosen = reference.tried[preferred(tried)]
+    trials = first[preferred(tried)], *(fitted(reference, x, data, seed, chosen) for seed in seeds[1:])
     result = replace(result, tried=tried, chosen=chosen, trials=trials)
     result.write(path)
     for of in result.frame.itertuples():
-        titles = f"{name:14} {visible(settings_name(chosen)):14} seed {of.seed}"
-        say(f"{titles}  worst group on validation {100 * of.val_worst_group:5.1f} %, {of.seconds:.3g} s")
+        say(run_line(name, chosen, of.seed, of.val_worst_group, of.seconds))
     return result
 
 

@@ -4,9 +4,10 @@
 
 # %% auto #0
 __all__ = ['SPEC', 'REMEDY', 'SAME', 'OF_METHODS', 'COLUMNS', 'SHORT', 'Trial', 'trial_figures', 'Attempt', 'Result',
-           'result_from_dict', 'settings_name', 'over_seeds', 'accuracy_by_group', 'made_up_result', 'read_results',
-           'is_foreign', 'spec_differences', 'Difference', 'paired', 'ends_of_one', 'p_value', 'points_text', 'ranking',
-           'best_method', 'against_best', 'standings', 'worst_group', 'standing', 'p_text', 'costs']
+           'result_from_dict', 'attempt', 'preferred', 'settings_name', 'run_line', 'over_seeds', 'accuracy_by_group',
+           'made_up_result', 'read_results', 'is_foreign', 'spec_differences', 'earlier_result', 'Difference', 'paired',
+           'ends_of_one', 'p_value', 'points_text', 'ranking', 'best_method', 'against_best', 'standings',
+           'worst_group', 'standing', 'p_text']
 
 # %% ../../nbs/11_comparison/01_trials.ipynb #886d83b8
 import json
@@ -21,12 +22,12 @@ import pandas as pd
 from scipy import stats
 
 from ..algorithm.metrics import AVERAGES, GroupCounts, figures, worst_interval
+from ..core.arguments import visible
 from ..core.seals import COURSE, RESULT, read_checked, write_checked
 from ..core.statistics import Summary, holm, summary
 from ..core.tables import DASH, Table, fixed, interval_text, signed_text, spread_text
 from ..methods.base import Method
 from ..methods.registry import find_method, method_names, method_title
-from ..training.fit import config_digest
 from ..training.folder import LATER, flat
 from ..training.record import RunRecord, counts_from_plain, counts_to_plain, without_none
 
@@ -47,15 +48,10 @@ class Trial:
     splits: dict[str, GroupCounts]
     notes: list[str]
     curve: list[dict]  # an entry with the keys of `COURSE` for each epoch
-    digest: str | None = None  # of its config; None: from before it was kept, and so is the first stage
-    first: dict | None = None  # stage: digest of its config, passes, seconds; of earlier versions `part_of`
 
     @classmethod
     def of_run(cls, record: RunRecord) -> "Trial":
         "What is kept of a run."
-        first = record.first
-        if first is not None:
-            first = {key: getattr(first, key) for key in ("digest", "passes", "seconds", "part_of")}
         return cls(
             seed=record.seed,
             best_epoch=record.best_epoch,
@@ -67,20 +63,19 @@ class Trial:
             splits=dict(record.evaluated),
             notes=list(record.notes),
             curve=[{key: entry[key] for key in COURSE} for entry in record.curve],
-            digest=config_digest(record.config),
-            first=without_none(first, "part_of") if first and first["digest"] else None,
         )
 
     @classmethod
     def from_dict(cls, plain: dict) -> "Trial":
-        "The trial that `to_dict` wrote."
+        "The trial that `to_dict` wrote; an earlier version kept its first stage too."
         splits = {split: counts_from_plain(counts) for split, counts in plain["splits"].items()}
-        return cls(**{**plain, "splits": splits})
+        known = {f.name: plain[f.name] for f in fields(cls)}
+        return cls(**{**known, "splits": splits})
 
     def to_dict(self) -> dict:
         "The trial as plain values."
         splits = {split: counts_to_plain(counts) for split, counts in self.splits.items()}
-        return without_none({**vars(self), "splits": splits}, "digest", "first")
+        return {**vars(self), "splits": splits}
 
 
 def trial_figures(
@@ -182,12 +177,29 @@ def result_from_dict(plain: dict) -> Result:
     return Result(**{**plain, "tried": tried, "trials": trials})
 
 
+def attempt(settings: dict, trial: Trial) -> Attempt:
+    "Settings with what they came to on validation."
+    found = figures(trial.splits["val"])
+    return Attempt(settings, found.worst_group, found.group_mean)
+
+
+def preferred(tried) -> int:
+    "Which of the settings tried validation prefers: the first of the best."
+    return max(range(len(tried)), key=lambda k: (tried[k].val_worst_group, tried[k].val_group_mean))
+
+
 REMEDY = "move it away and give the command of the comparison again, which repeats no finished run"
 
 
 def settings_name(settings: dict) -> str:
     "Some settings as a name, for folders and tables: `lr=0.01,epochs=3`; `as-is` for none."
     return ",".join(f"{name}={value}" for name, value in settings.items()) or "as-is"
+
+
+def run_line(name: str, settings: dict, seed: int, worst: float, seconds: float) -> str:
+    "What is said of a run that is finished."
+    titles = f"{visible(name):14} {visible(settings_name(settings)):14} seed {seed}"
+    return f"{titles}  worst group on validation {100 * worst:5.1f} %, {seconds:.3g} s"
 
 # %% ../../nbs/11_comparison/01_trials.ipynb #2472f496
 def over_seeds(result: Result, key: str) -> Summary:
@@ -279,6 +291,19 @@ def spec_differences(
         if name.rpartition(".")[2] not in tried and there.get(name) != here.get(name):
             lines.append(f"{name} is {there.get(name)!r} there and {here.get(name)!r} here")
     return lines
+
+
+def earlier_result(path: Path, spec: dict, tried=()) -> Result | None:
+    """What the file of a result holds, if it is there; `tried`: names of settings that may differ. Raises
+    `ValueError` for one that is damaged or of another specification."""
+    if not path.exists():
+        return None
+    earlier = Result.read(path)
+    tried = {*tried, *(name for a in earlier.tried for name in a.settings)}
+    if differences := spec_differences(earlier.spec, spec, tried):
+        lines = "; ".join(differences)
+        raise ValueError(f"{str(path)!r} is of another comparison: {lines}. Name another folder.")
+    return earlier
 
 # %% ../../nbs/11_comparison/01_trials.ipynb #589eb2d3
 @dataclass(frozen=True)
@@ -441,19 +466,3 @@ def p_text(difference: Difference | None) -> str:
     if difference is None or math.isnan(difference.p):
         return DASH
     return f"{difference.p:.2g} ({difference.p_holm:.2g})"
-
-# %% ../../nbs/11_comparison/01_trials.ipynb #trcost01
-def costs(results: dict[str, Result]) -> pd.DataFrame:
-    "Passes and seconds of all seeds of each method: alone, and (`own_`) with each first stage counted once."
-    counted = {trial.digest for result in results.values() for trial in result.trials}
-    found = pd.DataFrame(0.0, list(results), ["passes", "seconds", "own_passes", "own_seconds"])
-    for name, result in results.items():
-        for trial in result.trials:
-            first = trial.first or {}
-            # one that was trained as a stage is not the run that has the same config
-            stage = first.get("part_of") or ("stage", first.get("digest"))
-            for key in ("passes", "seconds"):
-                found.loc[name, key] += getattr(trial, key)
-                found.loc[name, f"own_{key}"] += getattr(trial, key) - first.get(key, 0) * (stage in counted)
-            counted |= {stage} if first else set()
-    return found.clip(lower=0.0)

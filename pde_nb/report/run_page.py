@@ -7,8 +7,7 @@ __all__ = ['TOO_GOOD', 'FEW', 'SHOWN', 'AVERAGES', 'NOT_ASKED', 'MOST_CLASSES', 
            'group_section', 'origin_section', 'training_rung', 'guess_blocks', 'predictions_sections', 'class_blocks',
            'calibration_blocks', 'rate_sections', 'mistake_sections', 'attention_sections', 'training_section',
            'growths', 'over_epochs', 'group_curves', 'worst_curve', 'active_counts', 'share_chart', 'entry_section',
-           'command_text', 'cost_text', 'seconds_text', 'settings_text', 'making_sections', 'as_record', 'link_to',
-           'run_page']
+           'command_text', 'settings_text', 'making_sections', 'as_record', 'link_to', 'run_page']
 
 # %% ../../nbs/13_report/02_run_page.ipynb #41249376
 import os
@@ -26,7 +25,7 @@ from ..analysis.predictions import RATES, Answers, Attention, picture_address, r
 from ..core.statistics import detectable_difference
 from ..core.tables import percent
 from ..data.dataset import SPLITS
-from ..methods.registry import find_method, method_names, method_title
+from ..methods.registry import find_method, method_names
 from pde_nb.report.page import (
     DAY,
     ROWS,
@@ -46,7 +45,7 @@ from pde_nb.report.page import (
     variable,
 )
 from ..training.folder import flat
-from ..training.record import RunRecord, judged_in, rung_text
+from ..training.record import RunRecord, cost_lines, judged_in, rung_text
 
 # %% ../../nbs/13_report/02_run_page.ipynb #066cb0d0
 TOO_GOOD = "The epoch was chosen on these validation figures, so they are likely to be too good."
@@ -382,7 +381,7 @@ def training_section(record: RunRecord, split: str) -> dict:
         )
     charts = [group_curves(record, split)] if "val" in record.splits else []
     charts.append(worst_curve(record))
-    charts += [share_chart(record)] if record.entered else []
+    charts += [share_chart(record)] if record.entered and len(record.entered.names) <= FEW else []
     fig, ax = over_epochs(record, "mean training loss")
     losses = [np.nan if entry["loss"] is None else entry["loss"] for entry in curve]
     draw(ax, range(len(curve)), losses, "loss", markers=len(curve) <= 40)
@@ -459,17 +458,12 @@ def active_counts(record: RunRecord) -> np.ndarray:  # (stages, groups)
     return np.array(active)
 
 
-def share_chart(record: RunRecord, bands: int = 5) -> dict:
-    "The share of each group in the active set over epochs; many groups in bands of as many groups each."
+def share_chart(record: RunRecord) -> dict:
+    "The share of each of a few groups in the active set over epochs."
     active, names = active_counts(record), list(record.entered.names)
     judged = list(record.counts(record.splits[0]).names)
     same = set(names) <= set(judged) and len(judged) <= FEW
     styles = [judged.index(name) if same else i for i, name in enumerate(names)]
-    if len(names) > FEW:
-        parts = np.array_split(np.argsort(active[-1], kind="stable"), bands)
-        ends = [(len(part), active[-1, part].min(), active[-1, part].max()) for part in parts]
-        names = [f"{n} groups with {low:,} to {high:,} active in the end" for n, low, high in ends]
-        active, styles = np.column_stack([active[:, part].sum(1) for part in parts]), range(bands)
     at = active[[min(entry["stage"], len(active) - 1) for entry in record.curve]]
     shares, edges = 100 * at / at.sum(1, keepdims=True), np.arange(len(at) + 1) - 0.5
     fig, ax = over_epochs(record, "share, %", shaded=False)
@@ -523,31 +517,6 @@ def command_text(record: RunRecord) -> str:
     return "started from Python: robust_fit(…)"
 
 
-def cost_text(record: RunRecord) -> str:
-    "What the run cost, in sentences."
-    where, device, first = record.surroundings or {}, record.config["device"], record.first
-    if where.get("processor"):
-        device += f" ({where['processor']}, {where['cores']} cores)"
-    best, last = record.curve[record.best_epoch]["passes"], record.curve[-1]["passes"]
-    text = f"{seconds_text(record.seconds)} s of training on {device}"
-    if last:
-        text += f"; {best:.2f} passes over the {record.n_train:,} training examples to the best epoch, "
-        text += f"{last:.2f} in all"
-    text += f". Stopped: {record.stopped}." if record.stopped else "."
-    if first:
-        text += (
-            f" Before that came the first stage, {method_title(first.method)}: {first.epochs} epochs, "
-            f"{first.passes:.2f} passes, {seconds_text(first.seconds)} s; both stages "
-            f"{record.cost.passes:.2f} passes, {seconds_text(record.cost.seconds)} s."
-        )
-    return text
-
-
-def seconds_text(seconds: float) -> str:
-    "Seconds, with a decimal below a hundred."
-    return f"{seconds:,.0f}" if seconds >= 100 else f"{seconds:.1f}"
-
-
 def settings_text(value) -> str:
     "The value of a setting as text."
     if value is None:
@@ -562,15 +531,15 @@ def making_sections(record: RunRecord) -> list[dict]:
     origin = {name: config.get(name) for name in ("model", "weights", "seed", "data", "data_digest")}
     opened = {k: v for k, v in (record.opened or {}).items() if v and k != "columns"}
     words = (f"{k} {' '.join(v) if isinstance(v, list) else v}" for k, v in opened.items())
-    origin |= dict(opened=", ".join(words), start=config.get("start"), python=where.get("python"))
+    origin |= dict(opened=", ".join(words), start=config.get("start"), device=config["device"])
     origin |= where.get("versions") or {}
-    origin |= {name: where.get(name) for name in ("revision", "system")}
+    origin |= {name: where.get(name) for name in ("python", "processor", "cores", "system", "revision")}
     known = {name.replace("_", " "): value for name, value in origin.items() if value not in (None, "")}
     settings = [{"setting": name, "value": settings_text(value)} for name, value in described.items()]
     making_again = [{"what": name, "value": settings_text(value)} for name, value in known.items()]
     caption = "Data with the same digest have the same labels, split, groups and inputs; the same seed and "
     caption += "versions on a CPU give the same weights."
-    making = dict(code=command_text(record)), dict(text=cost_text(record))
+    making = [dict(code=command_text(record)), *(dict(text=f"{line}.") for line in cost_lines(record))]
     return [
         section("How it was made", *making, table("settings", settings, most=200)),
         section("To make it again", table("origin", making_again, caption)),
