@@ -55,30 +55,26 @@ from ..training.spec import RunSpec, decide
 # %% ../../nbs/11_comparison/03_comparison.ipynb #06160b01
 @dataclass(frozen=True)
 class Contender:
-    "A method with what is tried for it. Raises `ValueError` for nothing, and for what is given twice."
+    "A method with what is tried for it."
 
     method: str | Method
     tried: tuple[dict, ...] = ({},)  # settings, one trial each on the first seed
     fixed: dict = field(default_factory=dict)  # settings of all its trials
 
-    def __post_init__(self):
-        if not self.tried:
-            raise ValueError(
-                "tried=(): give at least one set of settings, for example ({},), which changes nothing."
-            )
-        check_apart(self.tried, self.fixed)
-
     def spec(self, data: Data, model=None, settings=None, seed: int = 0, **common) -> RunSpec:
-        "All that is decided of a trial, see `decide`; without settings those that are tried first."
+        """All that is decided of a trial, see `decide`; without settings those that are tried first. Raises
+        `ValueError` for nothing to try, and for what is given twice."""
+        check_apart(self.tried, self.fixed, common)
         if isinstance(model, nn.Module):
             model = deepcopy(model)  # every run starts from the same weights
         settings = self.tried[0] if settings is None else settings
-        check_apart(self.tried, self.fixed, common)
         return decide(data, model, self.method, seed=seed, **common, **self.fixed, **settings)
 
 
 def check_apart(tried, *fixed: dict):
-    "Raises `ValueError` for a setting that is given twice, and for the same settings tried twice."
+    "Raises `ValueError` for nothing to try, for a setting given twice, and for the same settings tried twice."
+    if not tried:
+        raise ValueError("tried=(): give at least one set of settings, as ({},), which changes nothing.")
     for at, settings in enumerate(tried):
         if settings in tried[:at]:
             raise ValueError(f"tried: {settings!r} is there twice; name it once.")
@@ -104,20 +100,18 @@ def make_run(
     settings: dict,
     seed: int,
     contender: Contender,
-    data,
+    data: Data,
     out: Path,
-    common,
-    on_epoch,
     threads: int,
+    on_epoch,
+    common,
 ) -> RunRecord | ValueError:
     "One run, on as many threads as the process that asks for it: its record, or why there is none."
     torch.set_num_threads(threads)
-    how = dict(
-        out=run_folder(out, name, settings, seed), first_in=out / "first", bar=False, on_epoch=on_epoch
-    )
+    how = dict(first_in=out / "first", bar=False, on_epoch=on_epoch)
     try:
         spec = contender.spec(data, settings=settings, seed=seed, **common)
-        return fit_spec(spec, data, **how).record
+        return fit_spec(spec, data, out=run_folder(out, name, settings, seed), **how).record
     except CannotRun as error:
         return error  # no failure: the method has nothing to work with on this data
     except ValueError as error:
@@ -151,7 +145,7 @@ def contend_all(
     seeds, out = seed_list(seeds), Path(out)
     check_unseen(data)
     sweep(out)
-    errors, how = {}, (data, out, common, on_epoch, torch.get_num_threads())
+    errors, how = {}, (data, out, torch.get_num_threads(), on_epoch, common)
     for name, contender in contenders.items():
         try:
             spec = contender.spec(data, **common).config()

@@ -405,31 +405,24 @@ def against_best(results: dict[str, Result], key: str = "worst_group") -> dict[s
     return {name: replace(d, p_holm=p) for (name, d), p in zip(found.items(), corrected)}
 
 # %% ../../nbs/11_comparison/01_trials.ipynb #601dbcb5
-COLUMNS = {
-    "method": "l",
-    "worst group, test": "r",
-    "minus the best": "r",
-    "p (Holm)": "r",
-    "adjusted average": "r",
-    "average": "r",
-    "worst group, validation": "r",
-    "chosen": "l",
-    "passes: best / all": "r",
-    "seconds": "r",
-}  # title → how it is aligned
+COLUMNS = (
+    *("method", "worst group, test", "minus the best", "p (Holm)", "adjusted average", "average"),
+    *("worst group, validation", "chosen", "passes: best / all", "seconds"),
+)
 SHORT = "method", "worst group, test", "minus the best", "p (Holm)", "worst group, validation"
 
 
 def standings(
     results: dict[str, Result],
-    columns=tuple(COLUMNS),  # some of `COLUMNS`
+    columns=COLUMNS,  # some of `COLUMNS`
     caption: str = "",
 ) -> Table:
     "The main table of a comparison. Raises `ValueError` for no results."
     order, against = ranking(results), against_best(results)
     cells = [standing(results[name], against.get(name)) for name in order]
     rows = [tuple(row[column] for column in columns) for row in cells]
-    return Table(columns, rows, "".join(COLUMNS[c] for c in columns), caption)
+    align = "".join("l" if column in ("method", "chosen") else "r" for column in columns)
+    return Table(columns, rows, align, caption)
 
 
 def worst_group(result: Result) -> Summary:

@@ -202,41 +202,36 @@ def conditions_table(results: dict[str, Result]) -> Listing:
     def unique(values) -> str:
         return ", ".join(dict.fromkeys(map(str, values)))
 
-    methods = {name: result for name, result in results.items() if not result.is_reference} or results
-    first, *others = methods.values()
+    methods = [result for result in results.values() if not result.is_reference] or list(results.values())
+    first, places = methods[0], [result.surroundings for result in results.values()]
     inputs = f", inputs {settings_name(first.inputs)}" if first.inputs else ""
     rows = {"model": f"{first.model}, weights {first.weights}{inputs}"}
     rows["training examples"] = f"{sum(first.train_counts):,}" if first.train_counts else DASH
     if first.groups:
-        how = (
-            "predicted by a probe" if first.groups["how"] == "probe" else f"inferred ({first.groups['how']})"
-        )
+        probe = first.groups["how"] == "probe"
+        how = "predicted by a probe" if probe else f"inferred ({first.groups['how']})"
         judged = [f"{s} by {JUDGED[first.groups[s]]}" for s in ("val", "test") if s in first.groups]
         rows["groups"] = f"{how} where they were not labelled; judged are {', '.join(judged)}"
-    tried = unique(settings_name(a.settings) for result in methods.values() for a in result.tried)
-    if any(len(result.tried) > 1 for result in results.values()):
-        rows["tried on the first seed"] = f"{tried}; the best worst group on validation is chosen"
-    else:
-        rows["settings of the methods"] = f"{tried}; one for each method, nothing else was tried"
-    seeds = {}
-    for result in results.values():
-        seeds.setdefault(len(result.trials), []).append(result.title)
-    usual, *fewer = sorted(seeds, reverse=True)
-    rows["seeds"] = "; ".join([str(usual), *(f"{n} of {', '.join(seeds[n])}" for n in fewer)])
-    of_trials = {name for result in results.values() for a in result.tried for name in a.settings}
+    several = any(len(result.tried) > 1 for result in results.values())
+    what, why = "settings of the methods", "one for each method, nothing else was tried"
+    if several:
+        what, why = "tried on the first seed", "the best worst group on validation is chosen"
+    rows[what] = f"{unique(settings_name(a.settings) for r in methods for a in r.tried)}; {why}"
+    seeds = {result.title: len(result.trials) for result in results.values()}
+    most = max(seeds.values())
+    fewer = [f"{n} of {title}" for title, n in seeds.items() if n < most]
+    rows["seeds"] = "; ".join([str(most), *fewer])
+    varied = {name for result in results.values() for a in result.tried for name in a.settings}
     shared = {}
     for name, value in first.settings.items():
-        same = all(other.settings.get(name, value) == value for other in others)
-        if same and name not in of_trials and value not in (None, False, "none"):
+        same = all(other.settings.get(name, value) == value for other in methods)
+        if same and name not in varied and value not in (None, False, "none"):
             shared[name] = value
     rows["shared settings"] = settings_name(shared).replace(",", ", ")
-    places = [result.surroundings for result in results.values()]
-    machines = unique(f"{s['processor']}, {s['cores']} cores" for s in places)
-    devices, versions = (
-        unique(r.device for r in results.values()),
-        unique(s["versions"]["torch"] for s in places),
-    )
-    revisions = unique(s["revision"] or "not known" for s in places)
+    machines = unique(f"{place['processor']}, {place['cores']} cores" for place in places)
+    devices = unique(result.device for result in results.values())
+    versions = unique(place["versions"]["torch"] for place in places)
+    revisions = unique(place["revision"] or "not known" for place in places)
     rows["hardware"] = f"{machines}; device {devices}; torch {versions}; revisions {revisions}"
     return Listing("conditions", [{"condition": name, "value": value} for name, value in rows.items()])
 
@@ -292,7 +287,7 @@ def several_page(
     place,
     sections: list[dict],  # that come last
     attention: Attention | None = None,
-    columns=tuple(COLUMNS),  # of the standings
+    columns=COLUMNS,  # of the standings
 ) -> Page:
     "The page of several methods, whether they were compared or not."
     found = standings(results, columns)

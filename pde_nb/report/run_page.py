@@ -215,16 +215,16 @@ def predictions_sections(found: Answers | None) -> list[dict]:
 
 def class_blocks(found: Answers) -> list[dict]:
     "Which class is taken for which, and how each class does."
-    names, matrix = found.confusion.index, found.confusion.to_numpy().tolist()
+    rows = found.confusion.add_prefix("said ").rename_axis("labelled").reset_index()
     caption = "Examples by label and by what the model says; right ones are emphasised."
-    rows = [
-        dict(labelled=name) | {f"said {n}": k for n, k in zip(names, row)} for name, row in zip(names, matrix)
-    ]
-    strong = frozenset((k, f"said {name}") for k, name in enumerate(names))
-    if len(names) > MOST_CLASSES:
-        pairs = [(-n, i, k) for i, row in enumerate(matrix) for k, n in enumerate(row) if n and i != k]
-        rows = [{"labelled": names[i], "said": names[k], "examples": -n} for n, i, k in sorted(pairs)]
-        caption, strong = f"The most frequent of {len(pairs)} confusions.", frozenset()
+    strong = frozenset(enumerate(rows.columns[1:]))
+    if len(rows) > MOST_CLASSES:
+        rows = (
+            found.confusion.rename_axis(index="labelled", columns="said").stack().reset_index(name="examples")
+        )
+        wrong = rows[(rows.labelled != rows.said) & (rows.examples > 0)]
+        rows = wrong.sort_values("examples", ascending=False, kind="stable")
+        caption, strong = f"The most frequent of {len(rows)} confusions.", frozenset()
     c = found.classes
     recall, precision = rates(c.right, c.examples), rates(c.right, c.told)
     areas = [Share(*ends) for ends in zip(c.area, c.low, c.high)]
@@ -236,7 +236,7 @@ def class_blocks(found: Answers) -> list[dict]:
         "Area: how often an example of the class has a higher probability of it than one of another. "
         "With 95 % intervals: Wilson's for shares, DeLong's for the area."
     )
-    confusions = [table("confusion", rows, caption, most=20, strong=strong)] if rows else []
+    confusions = [table("confusion", rows, caption, most=20, strong=strong)] if len(rows) else []
     return [*confusions, table("classes", frame, text)]
 
 
