@@ -72,7 +72,7 @@ class Contender:
 
 
 def check_apart(tried, *fixed: dict):
-    "Raises `ValueError` for nothing to try, for a setting given twice, and for the same settings tried twice."
+    "Raises `ValueError` for nothing to try, a setting given twice, and the same settings tried twice."
     if not tried:
         raise ValueError("tried=(): give at least one set of settings, as ({},), which changes nothing.")
     for at, settings in enumerate(tried):

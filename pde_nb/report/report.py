@@ -217,10 +217,11 @@ def conditions_table(results: dict[str, Result]) -> Listing:
     if several:
         what, why = "tried on the first seed", "the best worst group on validation is chosen"
     rows[what] = f"{unique(settings_name(a.settings) for r in methods for a in r.tried)}; {why}"
-    seeds = {result.title: len(result.trials) for result in results.values()}
-    most = max(seeds.values())
-    fewer = [f"{n} of {title}" for title, n in seeds.items() if n < most]
-    rows["seeds"] = "; ".join([str(most), *fewer])
+    seeds = {}
+    for result in results.values():
+        seeds.setdefault(len(result.trials), []).append(result.title)
+    most, *fewer = sorted(seeds, reverse=True)
+    rows["seeds"] = "; ".join([str(most), *(f"{n} of {', '.join(seeds[n])}" for n in fewer)])
     varied = {name for result in results.values() for a in result.tried for name in a.settings}
     shared = {}
     for name, value in first.settings.items():

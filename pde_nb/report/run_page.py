@@ -534,6 +534,7 @@ def making_sections(record: RunRecord) -> list[dict]:
     origin |= dict(opened=", ".join(words), start=config.get("start"), device=config["device"])
     origin |= where.get("versions") or {}
     origin |= {name: where.get(name) for name in ("python", "processor", "cores", "system", "revision")}
+    origin["passes in all"] = f"{record.cost.passes:.2f}"
     known = {name.replace("_", " "): value for name, value in origin.items() if value not in (None, "")}
     settings = [{"setting": name, "value": settings_text(value)} for name, value in described.items()]
     making_again = [{"what": name, "value": settings_text(value)} for name, value in known.items()]
