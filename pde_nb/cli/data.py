@@ -130,15 +130,14 @@ def fetch(
     get(name, root, None, archive)
 
 # %% ../../nbs/14_cli/05_data.ipynb #da0007
-def sample(*, opened: DataOptions, out: str, n: Whole = 200, where: str | None = None, seed: Whole = 0):
+def sample(*, opened: DataOptions, out: str, n: Whole = 200, seed: Whole = 0):
     """Write a sheet of the rows whose label would help most, to fill in with any spreadsheet.
 
     pde data sample --data table.csv --label granted --attribute district --out to_label.csv
 
     Args:
         out: the sheet, a .csv file that is not there yet
-        n: rows to label, ≥ 1
-        where: val (default: validation, which also chooses the epoch; then training), train, or both
+        n: rows to label, ≥ 1; of validation, which also chooses the epoch, and then of training
         seed: of the rows that are drawn, ≥ 0
     """
     import numpy as np
@@ -165,6 +164,6 @@ def sample(*, opened: DataOptions, out: str, n: Whole = 200, where: str | None =
         column[known] = [int(v) if isinstance(v, float) and v.is_integer() else v for v in cells]
     splits = (opened.split or "split") in shown
     whole_number("n", n, 1)
-    sheet = choose_sheet(data, column, attribute, n, where, whole_number("seed", seed, 0), splits)
+    sheet = choose_sheet(data, column, attribute, n, whole_number("seed", seed, 0), splits)
     write_sheet(out, sheet, shown)
     show(sheet.text(out))

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['BUCKETS', 'PICTURE_SIDE', 'BATCH', 'MAX_NUMBERS', 'Representation', 'View', 'pooled', 'small_pixels', 'word_counts',
-           'earlier_maps', 'earlier_stack', 'run_with', 'layer_figures', 'head_and_layers', 'view_of',
-           'without_attributes', 'network_view', 'batches_of', 'all_rows', 'standardise', 'represent']
+           'layer_figures', 'head_and_layers', 'view_of', 'without_attributes', 'network_view', 'batches_of',
+           'all_rows', 'standardise', 'represent']
 
 # %% ../../nbs/06_grouping/01_representation.ipynb #gr010004
 import copy
@@ -88,47 +88,9 @@ def word_counts(batch: dict) -> list[Float[np.ndarray, "b 1024"]]:
     return [np.log1p(counts).astype(np.float32)]
 
 # %% ../../nbs/06_grouping/01_representation.ipynb #rep00005
-def earlier_maps(net: nn.Module, batch: torch.Tensor) -> list[str]:
-    """The modules that give the last feature maps (n, C, H, W) of each size but the smallest, from large to
-    small. Of all modules that give maps of a size, those count that lie inside the fewest others."""
-    last = {}  # size → how deep it lies, name
-
-    def listen(name):
-        def hook(module, args, out):
-            if not isinstance(out, torch.Tensor) or out.ndim != 4 or out.shape[2] * out.shape[3] < 2:
-                return
-            size, depth = tuple(out.shape[2:]), name.count(".")
-            if size not in last or depth <= last[size][0]:
-                last[size] = depth, name
-
-        return hook
-
-    run_with({module: listen(name) for name, module in net.named_modules() if name}, net, batch)
-    return [last[size][1] for size in sorted(last, key=lambda size: -size[0] * size[1])][:-1]
-
-
-def earlier_stack(net: nn.Module) -> list[str]:
-    "The first and the middle layer of the longest stack of layers in a network; `[]` without a stack of two."
-    stacks = {name: len(part) for name, part in net.named_modules() if isinstance(part, nn.ModuleList)}
-    longest = max(stacks, key=stacks.get, default=None)
-    return [f"{longest}.0", f"{longest}.{stacks[longest] // 2}"] if stacks.get(longest, 0) > 1 else []
-
-
-def run_with(hooks: dict[nn.Module, Callable], run: Callable, batch):
-    "What `run` gives for a batch while some modules have forward hooks."
-    handles = [module.register_forward_hook(hook) for module, hook in hooks.items()]
-    try:
-        with torch.inference_mode():
-            return run(batch)
-    finally:
-        for handle in handles:
-            handle.remove()
-
-
 def layer_figures(out, batch) -> torch.Tensor:
     """Of tokens (n, L, C) the mean over those that do not pad, (n, C); of maps (n, C, H, W) mean and spread
     of each over its places, (n, 2C). `ValueError` for what is neither."""
-    out = out[0] if isinstance(out, tuple) else out
     if not isinstance(batch, dict):
         spread, mean = torch.std_mean(out.flatten(2), 2)
         return torch.cat([mean, spread], 1)
@@ -139,20 +101,42 @@ def layer_figures(out, batch) -> torch.Tensor:
     return (out * real).sum(1) / real.sum(1)
 
 
-def head_and_layers(net: nn.Module, names: list[str]) -> Callable:
-    """A function `batch -> [(b, d), …]`: what enters the head, and figures of what the named modules give.
+def head_and_layers(net: nn.Module, layers: bool = True) -> Callable:
+    """A function `batch -> [(b, d), …]`: what enters the head, and figures of earlier layers.
 
-    It runs the network in the mode in which it is, and raises as `embeddings` does."""
+    For pictures these are the last feature maps of each size but the smallest, from large to small: of all
+    modules that give maps of a size, those count that lie inside the fewest others. For texts they are the
+    first and the middle layer of the longest stack of layers. The network runs in the mode in which it is;
+    raises as `embeddings` and `layer_figures` do."""
     enters = embeddings(net)
+    stack = max((m for m in net.modules() if isinstance(m, nn.ModuleList)), key=len, default=())
+    tokens = {stack[0], stack[len(stack) // 2]} if len(stack) > 1 else set()
 
     def see(batch):
-        given = {}
-        hooks = {
-            net.get_submodule(name): lambda module, args, out, name=name: given.update({name: out})
-            for name in names
-        }
-        parts = [run_with(hooks, enters, batch)]
-        parts += [layer_figures(given[name], batch) for name in names]
+        heard = {}  # what is heard → how deep it lies, what the module gave
+
+        def listen(module, depth):
+            def hook(_, args, out):
+                if isinstance(batch, dict):
+                    heard[module] = depth, out[0] if isinstance(out, tuple) else out
+                elif isinstance(out, torch.Tensor) and out.ndim == 4 and out.shape[2:].numel() > 1:
+                    if depth <= heard.get(out.shape[2:], (depth,))[0]:
+                        heard[out.shape[2:]] = depth, out
+
+            return module.register_forward_hook(hook)
+
+        named = [(name, module) for name, module in net.named_modules() if layers and name]
+        chosen = [(n, m) for n, m in named if m in tokens] if isinstance(batch, dict) else named
+        handles = [listen(module, name.count(".")) for name, module in chosen]
+        try:
+            with torch.inference_mode():
+                head = enters(batch)
+        finally:
+            for handle in handles:
+                handle.remove()
+        if not isinstance(batch, dict):
+            heard = dict(sorted(heard.items(), key=lambda item: -item[0].numel())[:-1])
+        parts = [head, *(layer_figures(out, batch) for _, out in heard.values())]
         return [part.float().cpu().numpy() for part in parts]
 
     return see
@@ -205,14 +189,14 @@ def network_view(data: Data, model, weights, source: Source, seed: int) -> View 
     whose = "its pretrained weights" if weights == "pretrained" else f"the weights {Path(str(weights)).name}"
     title = f"{type(model).__name__} as it was given" if own else f"{Path(model).name} with {whose}"
     earlier = "means over the tokens of earlier layers" if texts else "figures of its earlier maps"
-    for names in (earlier_stack(net) if texts else earlier_maps(net, two), []):
-        see = head_and_layers(net, names)
+    for layers in (True, False):
+        see = head_and_layers(net, layers)
         try:
             seen = see(two)
-        except (ValueError, IndexError, KeyError):  # layers of another kind, or that did not run
+        except (ValueError, IndexError):  # layers of another kind
             continue
         if len(seen[0]) == len(rows):
-            more = f", and {earlier}" if names else ""
+            more = f", and {earlier}" if len(seen) > 1 else ""
             return View(source, see, f"what enters the head of {title}{more}, before training")
     return None
 
