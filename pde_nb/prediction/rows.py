@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float, Shaped
 
 from ..core.arguments import did_you_mean
-from ..core.environment import need
 from ..data.columns import distinct_words, read
 from ..data.encoding import ColumnCode, encode, spelled
 from pde_nb.data.examples import (
@@ -86,7 +86,6 @@ def new_rows(
 # %% ../../nbs/08_prediction/01_rows.ipynb #nw000007
 def frames(rows, preparation: Preparation, columns: list[str], size: int, keep, skip) -> Iterator[tuple]:
     "Position and DataFrame of each piece of a table; its columns are checked first."
-    pd = need("pandas", "a table")
     if isinstance(rows, (str, Path)):
         how = {code.name: code.how for code in preparation.codes}
         literal = [name for name in columns if name not in how or how[name].literal] + keep
@@ -142,7 +141,6 @@ def table_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iterat
 
 def new_cells(column, code: ColumnCode) -> Shaped[np.ndarray, " n"]:
     "The values of new cells: numbers, nan where none fits, or categories as training spells them."
-    pd = need("pandas", "a table")
     if code.values is None:
         return read(column, code.name, code.how)
     words = distinct_words(column, code.name)
