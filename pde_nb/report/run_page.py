@@ -12,7 +12,6 @@ __all__ = ['TOO_GOOD', 'FEW', 'SHOWN', 'AVERAGES', 'NOT_ASKED', 'MOST_CLASSES', 
 # %% ../../nbs/13_report/02_run_page.ipynb #41249376
 import os
 import shlex
-from itertools import groupby
 from pathlib import Path
 from urllib.parse import quote
 
@@ -350,14 +349,12 @@ def attention_sections(attention: Attention | None) -> list[dict]:
         n = len({shown.group for shown in attention.pictures})
         lead += f" The {n} smallest groups; {attention.more} more are not shown."
     blocks = [dict(text=lead)]
-    for name, pictures in groupby(attention.pictures, lambda shown: shown.group):
-        rows = []
-        for shown in pictures:
-            cards = [(shown.picture, [f"labelled {shown.label}", f"row {shown.row}"])]
-            for a in shown.answers:
-                cards.append((a["overlay"], [f"says {a['says']}, {100 * a['sure']:.0f} %"]))
-            rows.append([dict(picture=picture_address(x, 160, 82), lines=lines) for x, lines in cards])
-        blocks.append(dict(title=name, heads=["picture", *attention.names], strips=rows))
+    for shown in attention.pictures:
+        cards = [(shown.picture, [f"labelled {shown.label}", f"row {shown.row}"])]
+        for name, a in zip(attention.names, shown.answers):
+            cards.append((a["overlay"], [name, f"says {a['says']}, {100 * a['sure']:.0f} %"]))
+        cards = [dict(picture=picture_address(x, 160, 82), lines=lines) for x, lines in cards]
+        blocks.append(dict(title=shown.group, cards=cards))
     return [section(title, *blocks)]
 
 # %% ../../nbs/13_report/02_run_page.ipynb #2de20ac9
