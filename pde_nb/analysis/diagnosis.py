@@ -10,7 +10,7 @@ __all__ = ['SMALL_PART', 'FOLDS', 'PENALTIES', 'FAILING', 'SELDOM', 'MOSTLY', 'F
            'shortcut_verdict', 'condition_verdict', 'combined_verdict', 'examine', 'growth_estimate', 'overall_verdict',
            'validation_power', 'suggestion', 'Diagnosis', 'diagnose', 'attributes_of', 'candidates',
            'without_attribute', 'check_features', 'check_classes', 'headline', 'reasons', 'condition_reason',
-           'shortcut_reason', 'interval', 'learnable', 'first_of', 'details', 'validation_lines', 'attribute_lines',
+           'shortcut_reason', 'learnable', 'first_of', 'details', 'validation_lines', 'attribute_lines',
            'condition_lines', 'shortcut_lines']
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #697dc95a
@@ -694,11 +694,6 @@ def shortcut_reason(a: dict) -> str:
     )
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #e898d34f
-def interval(value: float, low: float, high: float, form: str = ".0f") -> str:
-    "A figure with its interval."
-    return f"{value:{form}} [{low:{form}}, {high:{form}}]"
-
-
 def learnable(of: dict) -> str:
     "How well a probe learns something, beside guessing."
     accuracy, low, high, chance = (100 * value for value in of.values())
@@ -744,10 +739,8 @@ def validation_lines(v: dict, most: int = 8) -> list[str]:
     needed = f"{100 * v['difference']:.0f} points in a group need about {v['needed']:,} examples of it"
     lines = []
     for g in sorted(v["groups"], key=lambda g: g["n"]):
-        shown = "no example: nothing can be said about it"
-        if g["n"]:
-            shown = f"{g['n']:,} examples show {100 * g['detectable']:.0f} points or more"
-        lines.append(f"  {g['name']}: {shown}")
+        shown = f"{g['n']:,} examples show {100 * (g['detectable'] or 0):.0f} points or more"
+        lines.append(f"  {g['name']}: {shown if g['n'] else 'no example: nothing can be said about it'}")
     return [f"validation: {needed}; the smallest groups:", *first_of(lines, most)]
 
 
@@ -755,17 +748,16 @@ def attribute_lines(a: dict) -> list[str]:
     "The lines about one attribute."
     head = f"attribute {a['name']}, {a['n_values']} value{'s' * (a['n_values'] > 1)}"
     if a["state"] == "constant":
-        alone = "the same everywhere in training; it can be neither spurious nor a help. Name another."
-        return [f"{head}: {alone}"]
+        return [
+            f"{head}: the same everywhere in training; it can be neither spurious nor a help. Name another."
+        ]
     share, low, high = (100 * a[f"alpha_{end}"] for end in ("hat", "low", "high"))
-    v = f"Cramér's V {interval(a['cramers_v'], a['v_low'], a['v_high'], '.2f')}"
+    v = f"Cramér's V {a['cramers_v']:.2f} [{a['v_low']:.2f}, {a['v_high']:.2f}]"
     agreement = f"  {share:.1f} % of the training examples agree [{low:.1f}, {high:.1f}]; {v}"
     if a["state"] == "no conflict":
-        alone = (
-            f"no training example conflicts: whoever knows {a['name']} knows the label, and no method that"
-        )
+        why = f"no training example conflicts: whoever knows {a['name']} knows the label, and no method that"
         remedy = "collect conflicting examples, or, if this is the label under another name, leave it out"
-        return [head, agreement, f"  {alone} uses groups can tell them apart; {remedy}."]
+        return [head, agreement, f"  {why} uses groups can tell them apart; {remedy}."]
     test = a["test"]
     lines = [head + " – looks spurious" * a["looks_spurious"], agreement]
     learned = f"label {learnable(test['label'])}; attribute {learnable(test['attribute'])}"
@@ -783,20 +775,19 @@ def condition_lines(a: dict) -> list[str]:
     value, low, high = ("∞" if g is None else f"{g:.2g}" for g in a["growth"].values())
     growth = f"growth of the label's feature over the attribute's {value} [{low}, {high}]"
     first = f"the spurious feature is learned first with probability {100 * a['spurious_first']:.0f} %"
-    later = ""
-    if a["spurious_first"] > SELDOM:
-        later = "; the probe hardly learns the label, so do not count on plain training to catch up"
-        if a["learnable"]:
-            times = f"{a['lateness']:.1f} times as long as balanced training to catch up"
-            later = f"; plain training then needs {times}"
+    later = "; the probe hardly learns the label, so do not count on plain training to catch up"
+    if a["learnable"]:
+        times = f"{a['lateness']:.1f} times as long as balanced training to catch up"
+        later = f"; plain training then needs {times}"
+    later = later if a["spurious_first"] > SELDOM else ""
     return [f"  the paper's condition: {growth}, against V {a['cramers_v']:.2f}:", f"    {first}{later}"]
 
 
 def shortcut_lines(test: dict, most: int = 6) -> list[str]:
     "Accuracies of the two probes on the parts where the plain one is worst."
-    change = interval(*(100 * value for value in test["gap"].values()), "+.0f").replace(" [", " points [")
-    head = f"shortcut test: balancing changes the worst part of a probe by {change}"
-    lines = [f"  {head}; accuracy in %, worst parts first:"]
+    gain, low, high = (100 * value for value in test["gap"].values())
+    head = f"shortcut test: balancing changes the worst part of a probe by {gain:+.0f} points"
+    lines = [f"  {head} [{low:+.0f}, {high:+.0f}]; accuracy in %, worst parts first:"]
     names = [visible(name) for name in test["parts"]]
     width = max(map(cell_len, names))
     for i in np.argsort(test["plain"]["accuracy"], kind="stable")[:most]:
