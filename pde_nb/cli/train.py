@@ -169,27 +169,22 @@ def compare(
         log: each epoch goes there at once: csv, tensorboard, or both
         jobs: runs that are made side by side, each in a process of its own, ≥ 1
     """
-    from pde_nb.comparison.comparison import combinations, learning_rates, run_folder
+    from pde_nb.comparison.comparison import combinations, run_folder
     from pde_nb.comparison.comparison import compare as compare_all
     from pde_nb.comparison.trials import best_method
-    from pde_nb.core.arguments import number, whole_number
+    from pde_nb.core.arguments import number
     from pde_nb.report.report import comparison_page, write_comparison
-    from pde_nb.training.logs import asked_logs
-    from pde_nb.training.presets import DEFAULTS
     from pde_nb.training.settings import keep_memory
 
     keep_memory()
     settings, inputs = asked.split()
-    whole_number("seeds", seeds, 1)
     number("budget", budget, 0, above=True)
-    asked_logs(log, out or ".")
     data = open_typed(opened.opened())
     folder = Path(out or f"runs/compare-{data.name}")
     show(data.describe(), "", data.columns or "")
+    tried = ({},) if "lr" in settings else None
     if tune:
         tried = combinations(set_values(tune))
-    else:
-        tried = ({},) if "lr" in settings else learning_rates(DEFAULTS[data.inputs.kind].lr, 2)
     how = dict(methods=None if list(methods) == ["all"] else list(methods), seeds=range(seeds), tried=tried)
     how |= dict(schedule=asked.schedule, model=network.model, weights=network.start, inputs=inputs)
     how |= dict(device=network.device, groups=asked.groups, on_epoch=log, passes=budget, **settings)

@@ -464,7 +464,7 @@ def predict_groups(
         judged["test"] = "some"
     if judged_apart(data):
         judged |= {name: judged_by_given(data, name) for name in judged if name != "train"}
-    record = dict(how="probe", seen=seen.what, most_wrong=most_wrong, chosen=chosen, seconds=seen.seconds)
+    record = dict(how="probe", seen=seen.what, most_wrong=most_wrong, chosen=chosen)
     record["attributes"] = {name: guess.record for name, guess in guesses.items()}
     guess = Guess("probe", data.labelled, certainty, columns, judged, record)
     return with_guess(data, replace(groups, trusted=trusted), guess, prediction_notes(data, groups, guess))

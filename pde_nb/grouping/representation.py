@@ -9,7 +9,6 @@ __all__ = ['BUCKETS', 'PICTURE_SIDE', 'BATCH', 'MAX_NUMBERS', 'Representation', 
 
 # %% ../../nbs/06_grouping/01_representation.ipynb #gr010004
 import copy
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -43,7 +42,6 @@ class Representation:
 
     x: Float[np.ndarray, "n d"]  # float32; a column constant in training is 0, and so is a row of no split
     what: str  # what the numbers are, in a sentence
-    seconds: float  # that it took
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,7 +267,7 @@ def represent(
     """Numbers for all rows of the three splits, without labels and attributes.
 
     Raises `ValueError` for a network that fails on two rows, and for numbers that are not finite."""
-    began, kind = time.monotonic(), data.inputs.kind
+    kind = data.inputs.kind
     if model is None:
         model = default_model(kind, data.inputs.x.shape[1:] if hasattr(data.inputs, "x") else None)
     options = ({} if isinstance(model, nn.Module) else input_settings(str(model), kind)) | (inputs or {})
@@ -279,4 +277,4 @@ def represent(
         torch.manual_seed(seed)
         view = view_of(data, model, weights, options, seed, device, progress)
         x = all_rows(view, data, max(16, max_numbers // len(data)), seed, progress)
-    return Representation(x, f"{view.what} ({x.shape[1]:,} numbers)", time.monotonic() - began)
+    return Representation(x, f"{view.what} ({x.shape[1]:,} numbers)")

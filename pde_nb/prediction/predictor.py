@@ -9,7 +9,6 @@ __all__ = ['RANGE', 'batch_logits', 'source_logits', 'softmax', 'Temperature', '
 
 # %% ../../nbs/08_prediction/02_predictor.ipynb #pr000004
 import os
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -222,7 +221,6 @@ class Written:
     path: Path
     n: int  # rows
     n_remarks: int  # rows that had to be mended
-    seconds: float  # of this call
     went_on_from: int = 0  # rows that were there already
 
     def __str__(self):
@@ -231,7 +229,7 @@ class Written:
             text += f", {self.went_on_from:,} of them from before the interruption"
         if self.n_remarks:
             text += f"; {self.n_remarks:,} had a value that was missing or unknown, see the column remark"
-        return f"{text}; {self.seconds:.3g} s\nwritten to {self.path}"
+        return f"{text}\nwritten to {self.path}"
 
 
 def write_predictions(
@@ -248,7 +246,7 @@ def write_predictions(
     Raises `ValueError` for a file that exists, one that another process is writing, a disk without room, an
     unfinished file of other rows or of another model, and as `new_rows` does.
     """
-    out, begun = Path(out), time.monotonic()
+    out = Path(out)
     part, journal = out.with_name(out.name + ".part"), out.with_name(out.name + ".journal")
     with held(out):
         about = dict(identity=identity_of(predictor, rows, how), n=0, n_remarks=0, size=0)
@@ -279,7 +277,7 @@ def write_predictions(
             raise
         os.replace(part, out)
         journal.unlink(missing_ok=True)
-    return Written(out, about["n"], about["n_remarks"], time.monotonic() - begun, went_on_from)
+    return Written(out, about["n"], about["n_remarks"], went_on_from)
 
 
 @contextmanager
