@@ -33,6 +33,7 @@ from .dataset import Data
 from pde_nb.data.encoding import (
     ColumnCode,
     Standard,
+    as_plain,
     encode,
     learn_column,
     learn_in_pieces,
@@ -285,7 +286,7 @@ def mapped_standard(x: np.memmap, train, about: dict) -> Standard:
             yield at, block
 
     about = dict(what="standard") | about
-    return Standard.from_dict(kept(about, lambda: learn_in_pieces(pieces, train).to_dict()))
+    return Standard.from_dict(kept(about, lambda: as_plain(learn_in_pieces(pieces, train))))
 
 
 def stored_table_source(inputs: StoredTable, split, *, device, normalise, digest: str) -> ArraySource:
@@ -297,7 +298,7 @@ def stored_table_source(inputs: StoredTable, split, *, device, normalise, digest
     about = dict(what="codes of columns", inputs=digest, settings=settings)
 
     def learn():
-        return dict(codes=[code.to_dict() for code in learn_stored(inputs, train, normalise is not None)])
+        return dict(codes=list(map(as_plain, learn_stored(inputs, train, normalise is not None))))
 
     def encoded():
         for _, values in inputs.pieces():

@@ -8,8 +8,7 @@ __all__ = ['FILES', 'PREPARATION', 'PixelCode', 'TokenCode', 'Preparation', 'pre
            'read_tokenizer']
 
 # %% ../../nbs/04_data/12_preparation.ipynb #pr000003
-import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from ..core.seals import COPY_AGAIN, Document, read_checked, write_checked, writ
 from .batches import PixelSource, Source, decode_all
 from .blanks import known_values
 from .dataset import Data
-from .encoding import ColumnCode, Standard, encode
+from .encoding import ColumnCode, Standard, as_plain, encode
 from .examples import Arrays, Columns, Pictures, Texts
 from .inputs import ArraySource, TokenSource
 
@@ -208,12 +207,8 @@ def write_preparation(folder, preparation: Preparation):
     if preparation.tokenizer is not None:
         text = tokenizer_text(preparation.tokenizer)
         write_whole(folder / "tokenizer.json", lambda path: Path(path).write_text(text, encoding="utf-8"))
-    plain = {f.name: getattr(preparation, f.name) for f in fields(preparation) if f.name != "tokenizer"}
-    plain["codes"] = [code.to_dict() for code in preparation.codes]
-    plain["standard"] = preparation.standard and preparation.standard.to_dict()
-    plain["pixels"] = preparation.pixels and asdict(preparation.pixels)
-    plain["tokens"] = preparation.tokens and asdict(preparation.tokens)
-    plain = json.loads(json.dumps(plain))  # tuples as lists
+    plain = as_plain(replace(preparation, tokenizer=None))
+    del plain["tokenizer"]  # it has a file of its own
     write_checked(folder / "preparation.json", PREPARATION, plain)
 
 
