@@ -38,8 +38,7 @@ from pde_nb.core.seals import write_sealed
 from pde_nb.data.batches import IMAGENET
 from pde_nb.data.dataset import from_arrays
 from pde_nb.data.examples import Pictures, Texts
-from pde_nb.data.inputs import make_source
-from pde_nb.data.preparation import Preparation
+from pde_nb.data.inputs import Preparation, make_source
 from pde_nb.data.published import read_published
 from pde_nb.data.tables import example_table, from_table
 from pde_nb.methods.pde import PDE, default_schedule

@@ -30,7 +30,7 @@ from ..core.seals import file_digest, surroundings, writable_folder, write_seale
 from ..data.dataset import Data
 from ..data.encoding import ColumnCode
 from ..data.examples import Arrays, Columns, Pictures, Texts
-from pde_nb.data.preparation import (
+from pde_nb.data.inputs import (
     PixelCode,
     Preparation,
     picture_array,

@@ -15,7 +15,7 @@ from ..algorithm.metrics import figures_table
 from ..core.seals import surroundings, write_whole
 from ..core.tables import escape_markdown, percent
 from ..data.blanks import JUDGED
-from ..data.preparation import Preparation, read_preparation
+from ..data.inputs import Preparation, read_preparation
 from ..training.fit import Fit
 from ..training.folder import run_file
 from ..training.record import RunRecord, judged_in, rung_text

@@ -21,7 +21,7 @@ from ..core.tables import Table
 from ..data.blanks import blank_cells, known_groups, plain_text
 from ..data.columns import says_missing
 from ..data.encoding import number_or_text
-from ..data.preparation import Preparation
+from ..data.inputs import Preparation
 from ..data.tables import table_pieces
 from ..prediction.predictor import Predictor
 from ..prediction.rows import NewRows

@@ -26,7 +26,7 @@ from torch import nn
 from ..core.seals import read_sealed, write_sealed
 from ..core.tables import disarm
 from ..data.batches import Source, check_device, settings_digest
-from ..data.preparation import Preparation, prepared
+from ..data.inputs import Preparation, prepared
 from .rows import NewRows, new_rows, pictures_in
 
 # %% ../../nbs/08_prediction/02_predictor.ipynb #pr000007

@@ -28,8 +28,8 @@ from pde_nb.data.examples import (
     open_npy,
     string_array,
 )
+from ..data.inputs import Preparation
 from ..data.opening import read_arrays
-from ..data.preparation import Preparation
 from ..data.tables import check_twice, table_pieces
 
 # %% ../../nbs/08_prediction/01_rows.ipynb #nw000005

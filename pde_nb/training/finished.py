@@ -20,7 +20,7 @@ from ..algorithm.groups import Overlap, group_names
 from ..algorithm.metrics import GroupCounts
 from ..core.seals import COPY_AGAIN, read_sealed, write_sealed
 from ..data.dataset import SPLITS, Data
-from ..data.preparation import FILES, Preparation, read_preparation, write_preparation
+from ..data.inputs import FILES, Preparation, read_preparation, write_preparation
 from ..methods.base import Method
 from ..networks.models import make_model
 from ..networks.text import TextClassifier, text_network

@@ -20,7 +20,7 @@ from ..core.arguments import lookup
 from ..core.seals import CONFIG, COPY_AGAIN, RECORD, read_checked, with_origin
 from ..core.tables import Table, rearm
 from ..data.blanks import KeptGuess
-from ..data.preparation import PREPARATION
+from ..data.inputs import PREPARATION
 from ..methods.registry import method_title
 from .folder import PARTS, completion, kept_guess, read_record_of, run_file, write_record_of
 from .selection import rule_text
