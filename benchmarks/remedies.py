@@ -1,0 +1,561 @@
+"""Run the contenders of `nbs/16_experiments/12_remedies.ipynb` by the rules written there.
+
+    python benchmarks/remedies.py TASK --root FOLDER --out FOLDER [--only NAME ...] [--seeds 20]
+
+FOLDER of --root holds the data: waterbirds_features.npz (x, y, place, split), adult.csv, sick.csv and
+coloured_mnist.npz. Each contender writes OUT/TASK/NAME.json with what half A of the test rows shows, and
+OUT/TASK/half_b/NAME.json with the other half, which nothing here reads. A command that was cut off goes on
+with the next seed when it is given again.
+"""
+
+import argparse
+import base64
+import time
+import warnings
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from itertools import islice, product
+from math import ceil
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import torch
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+
+from pde_nb import open_data
+from pde_nb.algorithm.groups import balanced_subset, random_rank
+from pde_nb.algorithm.metrics import averages, count_correct
+from pde_nb.algorithm.schedule import ExpansionSchedule, Stage, geometric_plan
+from pde_nb.core.seals import read_measurement, surroundings, write_sealed
+from pde_nb.data.inputs import make_source
+from pde_nb.methods.base import Method, balancing_weights
+from pde_nb.methods.baselines import GroupDRO, Resampling, Subsample
+from pde_nb.methods.pde import PDE
+from pde_nb.networks.heads import embeddings
+from pde_nb.networks.models import default_model, input_settings, make_model
+from pde_nb.training.presets import DEFAULTS
+from pde_nb.training.selection import outputs
+from pde_nb.training.trainer import Trainer, train
+
+FOLDS, SUBSETS, DRAWS = 5, 10, 2000
+STRENGTHS = 1.0, 0.1, 0.01, 0.001
+BUDGETS = 3  # of the task, that a base with an addition may use
+
+
+@dataclass(frozen=True)
+class Task:
+    "A data set, a network, the settings that all share, and the budget of a base."
+
+    open: dict
+    passes: int  # over the training set
+    rates: tuple
+    model: str | None = None
+    settings: dict = field(default_factory=dict)
+    mean: bool = False  # whether the figure is the mean of the groups, in place of the worst one
+
+
+TASKS = {
+    "waterbirds_features": Task(
+        dict(data="waterbirds_features.npz", label="y", attribute=["place"]), 20, (1e-3, 1e-2)
+    ),
+    "adult": Task(dict(data="adult.csv", label="income", attribute=["sex"]), 20, (1e-3, 1e-2)),
+    "sick": Task(
+        dict(
+            data="sick.csv", label="contradiction", attribute=["negation"], text=["sentence_A", "sentence_B"]
+        ),
+        *(2, (5e-5, 1e-4), "minilm", dict(batch_size=32, bf16=True, eval_batch=64)),
+    ),
+    "coloured_mnist": Task(
+        dict(data="coloured_mnist.npz", label="y", attribute=["colour"]),
+        *(2, (1e-2, 3e-2), "small_cnn", dict(channels_last=True), True),
+    ),
+}
+
+
+# ---- methods whose length is given, and that are judged as often as PDE ------------------------
+
+
+@dataclass
+class Pieces(Method):
+    "A method on all rows that is judged after each piece of a pass; an epoch is a piece."
+
+    piece: int = 64  # examples, whole batches
+
+    def order(self, epoch):
+        done, at = divmod(epoch, ceil(len(self.groups) / self.piece))
+        return super().order(done)[at * self.piece : (at + 1) * self.piece]
+
+    def within(self, passes, groups, n_val=0):
+        return replace(self, epochs=round(passes * ceil(len(groups) / self.piece)))
+
+
+@dataclass
+class PlainPieces(Pieces):
+    "Plain training."
+
+
+@dataclass
+class ResamplingPieces(Pieces, Resampling):
+    "Every group equally often."
+
+
+@dataclass
+class GroupDROPieces(Pieces, GroupDRO):
+    "Weights that follow the loss."
+
+
+class Replayed(ExpansionSchedule):
+    "Stages of a schedule that set itself, as they were noted: nothing is chosen."
+
+    def __init__(self, plan, stages, size, epochs):
+        super().__init__(plan, None, 0)
+        self.stages, self.round_size, self.epochs = stages, size, epochs
+
+    def order(self, epoch=None):
+        epoch = self.epoch if epoch is None else epoch
+        active, began = self.active(epoch), self.at(epoch).began
+        first = (epoch - began) * self.round_size
+        shown = np.arange(first, first + self.round_size)
+        rng = [
+            np.random.default_rng([self.plan.seed, 71, began, p]) for p in range(shown[-1] // len(active) + 1)
+        ]
+        return np.concatenate([r.permutation(active) for r in rng])[shown]
+
+    @property
+    def n_epochs(self):
+        return self.epochs
+
+
+@dataclass
+class NotedPDE(PDE):
+    "PDE along the stages that an earlier run has noted."
+
+    noted: tuple = ()  # number of the expansion, factor of the rate, passes over its active set
+    keeps = "last"
+
+    def make_pacing(self):
+        plan = geometric_plan(self.groups, 2.0, self.seed)
+        size, stages, epoch = len(plan.active(0)), [], 0
+        for number, factor, passes in self.noted:
+            number = min(number, plan.n_stages - 1)
+            stages.append(Stage(number, epoch, factor))
+            epoch += max(1, round(passes * len(plan.active(number)) / size))
+        return Replayed(plan, stages, size, epoch)
+
+
+class GroupScores(torch.nn.Module):
+    "A network with a score for every group; in evaluation mode, with one for every class."
+
+    def __init__(self, net, n_classes):
+        super().__init__()
+        self.net, self.n_classes = net, n_classes
+
+    def forward(self, x):
+        scores = self.net(x)
+        if self.training:
+            return scores
+        return scores.reshape(len(scores), self.n_classes, -1).logsumexp(2)
+
+
+class Adjusted:
+    "The loss of adjusted logits, with the shares of the groups in the active set."
+
+    tau = 1.0
+
+    def batch_loss(self, batch):
+        ids = self.groups.ids[self.pacing.active()]
+        shares = np.bincount(ids, minlength=self.groups.n_groups) / len(ids)
+        adjusted = batch.scores + self.tau * torch.as_tensor(
+            np.log(np.maximum(shares, 1e-8)), dtype=torch.float32
+        )
+        vars(batch)["losses"] = torch.nn.functional.cross_entropy(adjusted, batch.groups, reduction="none")
+        return batch.losses.mean()
+
+
+@dataclass
+class AdjustedPDE(Adjusted, PDE):
+    "PDE with adjusted logits."
+
+    tau: float = 1.0
+
+
+@dataclass
+class AdjustedAll(Adjusted, PlainPieces):
+    "All rows from the start, with adjusted logits."
+
+    tau: float = 1.0
+
+
+# ---- what a run says ---------------------------------------------------------------------------
+
+
+def expected_worst(correct, total, rng):
+    "The mean of the least accuracy of all groups over draws of their Beta distributions."
+    filled = total > 0
+    draws = rng.beta(1 + correct[filled], 1 + (total - correct)[filled], (DRAWS, filled.sum()))
+    return draws.min(1).mean()
+
+
+def half_a(data):
+    "Which test rows are of half A."
+    return random_rank(data.groups("test"), np.random.default_rng(43)) % 2 == 0
+
+
+def fold_of(data, seed):
+    "The part of validation that each of its rows belongs to."
+    return random_rank(data.groups("val"), np.random.default_rng([seed, 44])) % FOLDS
+
+
+def judged(data, rows, scores):
+    "Worst group, and mean of the groups, of scores or classes of some rows."
+    said = scores.argmax(1) if scores.ndim > 1 else scores
+    counts = count_correct(said, data.y[rows], data.train_groups.part(rows))
+    return float(counts.worst_group), float(averages(counts)["group_mean"])
+
+
+class Study:
+    "A task with its seed: how its bases and additions are run."
+
+    def __init__(self, task, data, seed, chosen):
+        self.task, self.data, self.seed, self.chosen = task, data, seed, chosen
+        self.settings = replace(DEFAULTS[data.inputs.kind], **task.settings)
+        self.val, self.test = data.rows("val"), data.rows("test")
+        self.all_groups = data.groups("train")
+        self.piece = PDE().begin(self.all_groups, 0, len(self.val)).pacing.round_size
+        self.piece = max(1, self.piece // self.settings.batch_size) * self.settings.batch_size
+        self.key = (lambda pair: pair[::-1]) if task.mean else (lambda pair: pair)
+
+    def method(self, base, budgets=1):
+        "A base within so many budgets."
+        made = dict(
+            erm=PlainPieces, resampling=ResamplingPieces, group_dro=GroupDROPieces, all_gla=AdjustedAll
+        )
+        if base in made:
+            method = made[base](piece=self.piece)
+        else:
+            method = dict(subsample=Subsample(empty="skip"), pde=PDE(), gla=AdjustedPDE())[base]
+        if "tau" in self.chosen.get(base, {}):
+            method = replace(method, tau=self.chosen[base]["tau"])
+        return method.within(budgets * self.task.passes, self.all_groups, len(self.val))
+
+    def run(self, method, base, data=None, seed=None, watch=None):
+        "A trained run of a method."
+        data, seed = self.data if data is None else data, self.seed if seed is None else seed
+        model = self.task.model or default_model(
+            data.inputs.kind, data.inputs.x.shape[1:] if hasattr(data.inputs, "x") else ()
+        )
+        source = make_source(data, device="cpu", progress=False, **input_settings(model, data.inputs.kind))
+        grouped = base in ("gla", "all_gla")
+        n = data.train_groups.n_groups if grouped else data.n_classes
+        net = make_model(model, n_classes=n, kind=source.kind, shape=source.shape, seed=seed)
+        net = GroupScores(net, data.n_classes) if grouped else net
+        settings = replace(self.settings, lr=self.chosen[base]["lr"], evaluate="full" if watch else "pruned")
+        trainer = Trainer(net, data, source, method, settings, seed)
+        if watch:
+            validate = trainer.validate
+
+            def watched():
+                found = validate()
+                watch(trainer, found)
+                return found
+
+            trainer.validate = watched
+        self.passes += train(trainer, bar=False).seen / len(self.all_groups)
+        return trainer
+
+    def scores(self, trainer, rows, forward=None):
+        "What a run gives for some rows: probabilities, or what `forward` gives."
+        forward = forward or (lambda x: trainer.model(x).float().softmax(1))
+        return outputs(trainer.model, trainer.source, rows, 1024, trainer.autocast, forward).numpy()
+
+    def both(self, trainer):
+        "Probabilities of validation and of test."
+        return self.scores(trainer, self.val), self.scores(trainer, self.test)
+
+    # additions
+
+    def base(self, base):
+        return self.both(self.run(self.method(base), base))
+
+    def long(self, base):
+        return self.both(self.run(self.method(base, BUDGETS), base))
+
+    def x3(self, base):
+        runs = [self.both(self.run(self.method(base), base, seed=self.seed + 1000 * k)) for k in range(3)]
+        return [np.mean(part, 0) for part in zip(*runs)]
+
+    def noted(self, base):
+        "A method of the length that validation chose, for any training rows; and the passes it takes here."
+        trainer = self.run(self.method(base), base)
+        best, n = trainer.best_epoch + 1, len(self.all_groups)
+        if base == "pde":
+            pacing = trainer.method.pacing
+            path = tuple(
+                (
+                    s.number,
+                    s.lr_factor,
+                    (s.best - s.began + 1) * pacing.round_size / len(pacing.plan.active(s.number)),
+                )
+                for s in pacing.stages
+                if s.best is not None
+            )
+            return lambda groups: NotedPDE(noted=path), trainer.seen / n
+        if base == "subsample":
+            return lambda groups: Noted(Subsample)(best, empty="skip"), best * len(
+                trainer.method.order(0)
+            ) / n
+        passes = best / ceil(n / self.piece)
+        cls = dict(erm=PlainPieces, group_dro=GroupDROPieces)[base]
+        return lambda groups: Noted(cls)(piece=self.piece).within(passes, groups), passes
+
+    def with_validation(self, held):
+        "The data with validation rows in training, but for those that are held."
+        split = self.data.split.copy()
+        split[self.val[~held]] = 0
+        return replace(self.data, split=split)
+
+    def refit(self, base):
+        make, _ = self.noted(base)
+        held = random_rank(self.data.groups("val"), np.random.default_rng([self.seed, 45])) == 0
+        data = self.with_validation(held)  # the trainer needs some validation: a row of every group
+        trainer = self.run(make(data.groups("train")), base, data)
+        return None, self.scores(trainer, self.test)
+
+    def cf(self, base):
+        make, _ = self.noted(base)
+        fold, on_val, on_test, k = fold_of(self.data, self.seed), None, [], 0
+        while k < FOLDS:
+            before = self.passes
+            data = self.with_validation(fold == k)
+            trainer = self.run(make(data.groups("train")), base, data)
+            part = self.scores(trainer, self.val[fold == k])
+            on_val = np.full((len(self.val), part.shape[1]), np.nan) if on_val is None else on_val
+            on_val[fold == k] = part
+            on_test.append(self.scores(trainer, self.test))
+            k += 1
+            if k > 1 and self.passes + (self.passes - before) > BUDGETS * self.task.passes:
+                break
+        self.notes.append(f"{k} folds")
+        return on_val, np.mean(on_test, 0)
+
+    def repair(self, base):
+        "The best network of each stage, the last one, and that of the run, each with another last layer."
+        kept = {}
+
+        def watch(trainer, found):
+            name = f"stage {trainer.method.pacing.at(trainer.epoch).number}"
+            if name not in kept or found.beats(kept[name][0], "group_mean"):
+                kept[name] = found.score, deepcopy(trainer.model.state_dict())
+            kept["last"] = None, deepcopy(trainer.model.state_dict())
+
+        trainer = self.run(self.method(base), base, watch=watch)
+        kept["chosen"] = None, deepcopy(trainer.model.state_dict())
+        found = []
+        for name, (_, weights) in kept.items():
+            trainer.model.load_state_dict(weights)
+            rows = np.concatenate([self.val, self.test])
+            x = self.scores(trainer, rows, lambda x: embeddings(trainer.model)(x).float())
+            x = (x - x[: len(self.val)].mean(0)) / np.maximum(x[: len(self.val)].std(0), 1e-6)
+            for C in STRENGTHS:
+                on_val = self.cross_fitted(x, C)
+                found.append((self.key(judged(self.data, self.val, on_val)), name, C, on_val, x))
+        _, name, C, on_val, x = max(found, key=lambda one: one[0])
+        self.notes.append(f"{name}, C={C:g}")
+        n = len(self.val)
+        return on_val, self.heads(x, np.arange(n), np.arange(n, len(x)), C)
+
+    def heads(self, x, at, asked, C, y=None, groups=None):
+        "Probabilities of the mean of regressions on balanced subsets of rows; of x: validation, test."
+        rows = np.concatenate([self.val, self.test]) if y is None else None
+        y, groups = (self.data.y[rows], self.data.train_groups.part(rows)) if y is None else (y, groups)
+        rng, total = np.random.default_rng([self.seed, 46]), np.zeros((len(asked), self.data.n_classes))
+        for _ in range(SUBSETS):
+            subset = at[balanced_subset(groups.part(at), rng, None, "skip")]
+            model = LogisticRegression(C=C, max_iter=1000).fit(x[subset], y[subset])
+            total[:, model.classes_] += model.predict_proba(x[asked])
+        return total / SUBSETS
+
+    def cross_fitted(self, x, C):
+        "Probabilities of each validation row by heads that have not seen it."
+        fold, n = fold_of(self.data, self.seed), len(self.val)
+        on_val = np.zeros((n, self.data.n_classes))
+        for k in range(FOLDS):
+            at, asked = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+            on_val[asked] = self.heads(x, at, asked, C)
+        return on_val
+
+    def expected(self, base):
+        best, rng = SimpleNamespace(score=-1.0, weights=None), np.random.default_rng([self.seed, 47])
+
+        def watch(trainer, found):
+            score = expected_worst(found.correct, found.total, rng)
+            if score > best.score:
+                best.score, best.weights = score, deepcopy(trainer.model.state_dict())
+
+        trainer = self.run(self.method(base), base, watch=watch)
+        trainer.model.load_state_dict(best.weights)
+        return self.both(trainer)
+
+    # models of scikit-learn
+
+    @cache
+    def encoded(self):
+        source = make_source(self.data, progress=False)
+        return source.batch(np.arange(len(self.data))).cpu().numpy()
+
+    def fitted(self, base, with_val=False):
+        "A linear head, logistic regression or boosted trees, their setting chosen on validation."
+        data, train_rows = self.data, self.data.rows("train")
+        settings = dict(trees=(0.1, 0.03)).get(base, STRENGTHS)
+        fold = fold_of(data, self.seed)
+        tries = []
+        for setting in settings:
+            if not with_val:
+                on_val = self.predicted(base, setting, train_rows, self.val)
+            else:
+                parts = [
+                    (np.concatenate([train_rows, self.val[fold != k]]), self.val[fold == k])
+                    for k in range(FOLDS)
+                ]
+                said = [self.predicted(base, setting, *part) for part in parts]
+                on_val = np.zeros((said[0].shape[0], len(self.val), data.n_classes))
+                for k, one in enumerate(said):
+                    on_val[:, fold == k] = one
+            tries += [(self.key(judged(data, self.val, p)), setting, n, p) for n, p in enumerate(on_val)]
+        _, setting, n, on_val = max(tries, key=lambda one: one[0])
+        rows = np.concatenate([train_rows, self.val]) if with_val else train_rows
+        self.notes.append(f"{setting:g}" + (f", {n + 1} trees" if base == "trees" else ""))
+        return on_val, self.predicted(base, setting, rows, self.test)[n]
+
+    def predicted(self, base, setting, rows, asked):
+        "Probabilities (numbers of trees, rows, classes); of a linear model for one number."
+        x, data = self.encoded(), self.data
+        groups = data.train_groups.part(rows)
+        if base == "heads":
+            return self.heads(x, rows, asked, setting, data.y, data.train_groups)[None]
+        weights = balancing_weights(groups)[groups.ids]
+        if base == "logistic":
+            model = LogisticRegression(C=setting, max_iter=1000).fit(
+                x[rows], data.y[rows], sample_weight=weights
+            )
+            return model.predict_proba(x[asked])[None]
+        how = dict(learning_rate=setting, max_iter=200, early_stopping=False, random_state=self.seed)
+        model = HistGradientBoostingClassifier(**how).fit(x[rows], data.y[rows], sample_weight=weights)
+        return np.stack(list(islice(model.staged_predict_proba(x[asked]), None)))
+
+    def show(self, base, addition):
+        "Run a contender; what it says of validation (None: not judged there) and of test."
+        self.passes, self.notes, began = 0.0, [], time.perf_counter()
+        if base in ("heads", "logistic", "trees"):
+            on_val, on_test = self.fitted(base, addition == "val")
+        else:
+            on_val, on_test = getattr(self, addition)(base)
+        return on_val, on_test, time.perf_counter() - began
+
+
+@cache
+def Noted(cls):
+    "A method that keeps its last model."
+    return type(f"Noted{cls.__name__}", (cls,), dict(keeps="last"))
+
+
+ADDED = {
+    "base": ("erm", "resampling", "group_dro", "subsample", "pde", "gla", "all_gla"),
+    "long": ("subsample", "group_dro", "pde"),
+    "x3": ("subsample", "group_dro", "pde"),
+    "refit": ("subsample", "group_dro", "pde"),
+    "cf": ("subsample", "group_dro", "pde"),
+    "repair": ("erm", "subsample", "pde"),
+    "expected": ("subsample", "pde"),
+}
+FITTED = {"features": ("heads",), "table": ("logistic", "trees")}
+
+
+def contenders(data):
+    "The name of each contender: its base and its addition."
+    bases = FITTED.get(data.inputs.kind, ())
+    found = {base: (base, "base") for base in bases} | {f"{base}_val": (base, "val") for base in bases}
+    for addition, names in ADDED.items():
+        for base in names:
+            found[base if addition == "base" else f"{base}_{addition}"] = base, addition
+    return found
+
+
+def packed(hits):
+    "Which rows were right, eight to a byte, as text."
+    return base64.b64encode(np.packbits(hits).tobytes()).decode()
+
+
+def tuned(task, data, base, out, say):
+    "The settings of a base that are the best on validation with the first seed; kept in a file."
+    path = out / "tuned" / f"{base}.json"
+    if not path.exists():
+        tried = []
+        taus = (0.5, 1.0, 1.5) if "gla" in base else (None,)
+        for lr, tau in product(task.rates, taus):
+            one = dict(lr=lr) | ({} if tau is None else dict(tau=tau))
+            study = Study(task, data, 100, {base: one})
+            on_val, *_ = study.show(base, "base")
+            tried.append(dict(settings=one, score=list(study.key(judged(data, study.val, on_val)))))
+        chosen = max(tried, key=lambda one: one["score"])["settings"]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_sealed(path, dict(tried=tried, chosen=chosen))
+        say(f"{base}: {chosen}")
+    return read_measurement(path)["chosen"]
+
+
+def run_contender(name, task, data, seeds, out, say):
+    "Every seed of a contender that is still to be run."
+    base, addition = contenders(data)[name]
+    path, other = out / f"{name}.json", out / "half_b" / f"{name}.json"
+    other.parent.mkdir(parents=True, exist_ok=True)
+    trials, hidden = ([*read_measurement(p)["trials"]] if p.exists() else [] for p in (path, other))
+    del hidden[len(trials) :]
+    fitted = base in ("heads", "logistic", "trees")
+    chosen = {} if fitted else {base: tuned(task, data, base, out, say)}
+    first = half_a(data)
+    for seed in seeds[len(trials) :]:
+        study = Study(task, data, seed, chosen)
+        on_val, on_test, seconds = study.show(base, addition)
+        hit = on_test.argmax(1) == data.y[study.test]
+        promised = None
+        if on_val is not None:
+            seen = ~np.isnan(on_val).any(1)  # not all rows where folds were left out
+            promised = judged(data, study.val[seen], on_val[seen])
+        trials.append(
+            dict(seed=seed, seconds=round(seconds, 2), passes=round(study.passes, 3), val=promised,
+                 notes=study.notes, hits=packed(hit[first]))
+        )  # fmt: skip
+        hidden.append(dict(seed=seed, hits=packed(hit[~first])))
+        write_sealed(other, dict(trials=hidden))
+        about = dict(task=out.name, name=name, chosen=chosen.get(base), data=data.digest)
+        write_sealed(path, dict(about, surroundings=surroundings(), trials=trials))
+        worst, mean = judged(data, study.test[first], on_test[first])
+        text = "" if promised is None else f", validation {100 * promised[0]:.1f}"
+        cost = f"{study.passes:.1f} passes, {seconds:.1f} s {study.notes}"
+        say(f"{name:20} {seed} worst {100 * worst:.1f}{text}, {cost}")
+
+
+def main():
+    form = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=form)
+    parser.add_argument("task", choices=TASKS)
+    parser.add_argument("--root", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--only", nargs="+")
+    parser.add_argument("--seeds", type=int, default=20)
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    task = TASKS[args.task]
+    data = open_data(**dict(task.open, data=str(args.root / task.open["data"])))
+    for name in args.only or contenders(data):
+        run_contender(
+            name, task, data, range(100, 100 + args.seeds), args.out / args.task, partial(print, flush=True)
+        )
+
+
+if __name__ == "__main__":
+    main()
