@@ -96,6 +96,7 @@ class Setup:
     data: Data
     dataset: str  # of the paper: whose settings are taken
     scale: float = 1.0  # times the paper's epochs, above 0
+    passes: float | None = None  # of the methods other than PDE; None: of ERM in the paper, scaled
     changes: dict = field(default_factory=dict)  # settings given by hand
     inputs: dict = field(default_factory=dict)
     network: dict = field(default_factory=dict)  # model, weights, device
@@ -135,9 +136,9 @@ def row_method(row: Row, setup: Setup) -> Method:
         planned = {f.name: row.changes[f.name] for f in fields(Schedule) if f.name in row.changes}
         schedule = fitted_schedule(replace(preset.method.schedule, **planned), setup)
         return replace(preset.method, schedule=schedule)
-    if preset and setup.of_paper and setup.scale == 1:
+    if preset and setup.of_paper and setup.scale == 1 and setup.passes is None:
         return preset.method
-    passes = setup.scale * setup.preset("erm").method.epochs
+    passes = setup.passes or setup.scale * setup.preset("erm").method.epochs
     method = find_method(row.method).defaults(setup.data.inputs.kind, groups)
     return method.within(passes, groups, len(setup.data.rows("val")))
 
@@ -228,8 +229,8 @@ def setting_text(setup: Setup, models: set[str]) -> str:
     names = "warmup_epochs", "expand_by", "expand_every", "n_expansions", "n_epochs"
     ours, theirs = (asdict(one.schedule) for one in (row_method(PDE, setup), paper.method))
     told = [f"{name} {ours[name]} (paper: {theirs[name]})" for name in names if ours[name] != theirs[name]]
-    by_hand = setup.changes | setup.inputs
-    told += [f"by hand {by_hand}"] if by_hand else []
+    chosen = dict(passes=setup.passes, by_hand=setup.changes | setup.inputs)
+    told += [f"{name.replace('_', ' ')} {value}" for name, value in chosen.items() if value]
     same = setup.of_paper and models == {paper.model} and not told
     start = "The paper's setting" if same else f"NOT the paper's setting ({setup.dataset}, {paper.model})"
     data = f"{setup.data.name} ({len(setup.data.rows('train')):,} training examples)"
