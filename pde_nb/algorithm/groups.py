@@ -290,15 +290,6 @@ def group_sum(
     sums = np.bincount(ids.ravel(), flat.ravel(), len(flat) * groups.n_groups)
     return sums.reshape(*values.shape[:-1], groups.n_groups)
 
-# %% ../../nbs/02_algorithm/01_groups.ipynb #4c3e2eb3
-def group_mean(
-    values: Float[np.ndarray, "*batch n"],  # one value per example; leading axes are kept
-    groups: Groups | Overlap,
-) -> Float[np.ndarray, "*batch groups"]:  # nan for an empty group: it has no mean
-    "Mean of `values` over each group."
-    total = group_sum(values, groups)
-    return np.divide(total, groups.counts, out=np.full(total.shape, np.nan), where=groups.counts > 0)
-
 # %% ../../nbs/02_algorithm/01_groups.ipynb #99861a75
 def minority_groups(groups: Groups) -> Bool[np.ndarray, " groups"]:
     "True for every group that is not the largest of its class (the first of equals counts as largest)."
