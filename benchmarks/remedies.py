@@ -1,11 +1,10 @@
 """Run the contenders of `nbs/16_experiments/06_remedies.ipynb` by the rules written there.
 
-    python benchmarks/remedies.py TASK --root FOLDER --out FOLDER [--only NAME ...] [--seeds 20]
+    python benchmarks/remedies.py TASK --root FOLDER --out FOLDER [--only NAME ...] [--seeds N] [--device D]
 
-FOLDER of --root holds the data: waterbirds_features.npz (x, y, place, split), adult.csv, sick.csv and
-coloured_mnist.npz. Each contender writes OUT/TASK/NAME.json with what half A of the test rows shows, and
-OUT/TASK/half_b/NAME.json with the other half, which nothing here reads. A command that was cut off goes on
-with the next seed when it is given again.
+FOLDER of --root holds waterbirds_features.npz (x, y, place, split), adult.csv, sick.csv, coloured_mnist.npz.
+Each contender writes OUT/TASK/NAME.json with what half A of test shows, and OUT/TASK/half_b/NAME.json
+with the other half, which nothing here reads. A command that was cut off goes on with the next seed.
 """
 
 import argparse
@@ -55,6 +54,7 @@ class Task:
     model: str | None = None
     settings: dict = field(default_factory=dict)
     mean: bool = False  # whether the figure is the mean of the groups, in place of the worst one
+    device: str = "cpu"
 
 
 QUICK = 1e-3, 1e-2  # learning rates
@@ -166,9 +166,7 @@ class Adjusted:
     def batch_loss(self, batch):
         ids = self.groups.ids[self.pacing.active()]
         shares = np.bincount(ids, minlength=self.groups.n_groups) / len(ids)
-        adjusted = batch.scores + self.tau * torch.as_tensor(
-            np.log(np.maximum(shares, 1e-8)), dtype=torch.float32
-        )
+        adjusted = batch.scores + self.tau * torch.tensor(np.log(np.maximum(shares, 1e-8))).to(batch.scores)
         vars(batch)["losses"] = torch.nn.functional.cross_entropy(adjusted, batch.groups, reduction="none")
         return batch.losses.mean()
 
@@ -239,7 +237,8 @@ class Study:
         "A trained run of a method."
         data, seed = self.data if data is None else data, self.seed if seed is None else seed
         model = self.task.model or default_model(data.inputs.kind, None)
-        source = make_source(data, device="cpu", progress=False, **input_settings(model, data.inputs.kind))
+        how = input_settings(model, data.inputs.kind)
+        source = make_source(data, device=self.task.device, progress=False, **how)
         grouped = base in ("gla", "all_gla")
         n = data.train_groups.n_groups if grouped else data.n_classes
         net = make_model(model, n_classes=n, kind=source.kind, shape=source.shape, seed=seed)
@@ -261,7 +260,7 @@ class Study:
     def scores(self, trainer, rows, forward=None):
         "What a run gives for some rows: probabilities, or what `forward` gives."
         forward = forward or (lambda x: trainer.model(x).float().softmax(1))
-        return outputs(trainer.model, trainer.source, rows, 1024, trainer.autocast, forward).numpy()
+        return outputs(trainer.model, trainer.source, rows, 1024, trainer.autocast, forward).cpu().numpy()
 
     def both(self, trainer):
         "Probabilities of validation and of test."
@@ -530,9 +529,10 @@ def main():
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--only", nargs="+")
     parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--device", default="cpu", help="of the networks; default cpu")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
-    task = TASKS[args.task]
+    task = replace(TASKS[args.task], device=args.device)
     data = open_data(**dict(task.open, data=str(args.root / task.open["data"])))
     for name in args.only or contenders(data):
         run_contender(
