@@ -174,7 +174,7 @@ def compare(
     """
     from pde_nb.comparison.comparison import combinations, run_folder
     from pde_nb.comparison.comparison import compare as compare_all
-    from pde_nb.comparison.trials import best_method
+    from pde_nb.comparison.trials import ranking
     from pde_nb.core.arguments import number
     from pde_nb.report.report import comparison_page, write_comparison
     from pde_nb.training.settings import keep_memory
@@ -200,7 +200,7 @@ def compare(
     show("", comparison_page(found), "\nwritten: " + ", ".join(map(str, files)))
     methods = {name: result for name, result in found.results.items() if not result.is_reference}
     if methods:
-        name = best_method(methods)
+        name = ranking(methods)[0]
         best = run_folder(folder, name, methods[name].chosen, methods[name].trials[0].seed)
         say_next(command_line("report", best, "--html"), command_line("predict", best, "--data", "new.csv"))
     return Exit.DONE if found.complete else Exit.JUDGED_BAD

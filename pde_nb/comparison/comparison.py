@@ -28,10 +28,10 @@ from pde_nb.comparison.trials import (
     Result,
     Trial,
     attempt,
-    best_method,
     earlier_result,
     over_seeds,
     preferred,
+    ranking,
     read_results,
     run_line,
     settings_name,
@@ -274,7 +274,7 @@ class Comparison:
     @property
     def best(self) -> str:
         "The name of the method with the best worst group on validation."
-        return best_method(self.results)
+        return ranking(self.results)[0]
 
     def figures(self, name: str, key: str = "worst_group") -> Summary:
         """Mean, standard deviation and interval over seeds of one of the `trial_figures`, accuracies in
@@ -387,14 +387,12 @@ def search(
     out,  # folder: each run is in a folder below it, as in a comparison
     method: str | Method,
     suggest: Callable,  # a trial of Optuna → the settings that it tries, by its `suggest_` methods
-    trials: int = 10,  # ≥ 1, those that a storage has counted in
+    trials: int = 10,  # ≥ 1, those that the study has counted in
     passes: float = 10.0,  # budget of a run, over the training set
     *,
     schedule="auto",  # of methods that have one
-    seed: int = 0,  # of every run, and of the sampler
-    sampler=None,  # of Optuna; None: its TPE with this seed
-    pruner=None,  # of Optuna; None: runs go to their end
-    storage=None,  # of Optuna: an address, for several processes
+    seed: int = 0,  # of every run
+    study=None,  # of Optuna, which maximises; None: one with its TPE sampler and this seed
     say=print,
     **common,  # for `decide`: model, weights, inputs, device, train_by, settings
 ):  # a study of Optuna; `study.best_trial.user_attrs["settings"]` are the best settings
@@ -429,14 +427,11 @@ def search(
             raise optuna.TrialPruned
         return worst
 
-    study = optuna.create_study(
-        direction="maximize",
-        sampler=sampler or optuna.samplers.TPESampler(seed=seed),
-        pruner=pruner or optuna.pruners.NopPruner(),
-        storage=storage,
-        study_name=f"{data.name} {fitted.name}",
-        load_if_exists=storage is not None,
-    )
+    if study is None:
+        how = dict(sampler=optuna.samplers.TPESampler(seed=seed), pruner=optuna.pruners.NopPruner())
+        study = optuna.create_study(direction="maximize", **how)
+    if study.direction != optuna.study.StudyDirection.MAXIMIZE:
+        raise ValueError("study: it minimises; make one with optuna.create_study(direction='maximize').")
     done = sum(trial.state.is_finished() for trial in study.get_trials(deepcopy=False))
     study.optimize(objective, n_trials=max(0, trials - done))
     return study

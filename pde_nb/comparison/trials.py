@@ -6,8 +6,8 @@
 __all__ = ['SPEC', 'REMEDY', 'SAME', 'OF_METHODS', 'COLUMNS', 'SHORT', 'Trial', 'trial_figures', 'Attempt', 'Result',
            'result_from_dict', 'attempt', 'preferred', 'settings_name', 'run_line', 'over_seeds', 'accuracy_by_group',
            'made_up_result', 'read_results', 'is_foreign', 'spec_differences', 'earlier_result', 'Difference', 'paired',
-           'ends_of_one', 'p_value', 'points_text', 'ranking', 'best_method', 'against_best', 'standings',
-           'worst_group', 'standing', 'p_text']
+           'ends_of_one', 'p_value', 'points_text', 'ranking', 'against_best', 'standings', 'worst_group', 'standing',
+           'p_text']
 
 # %% ../../nbs/11_comparison/01_trials.ipynb #886d83b8
 import json
@@ -391,15 +391,10 @@ def ranking(results: dict[str, Result]) -> list[str]:
     best = min(results, key=lambda name: (fits[name], -worst[name], -mean[name]))
     return sorted(results, key=lambda name: (name != best, -worst[name]))
 
-
-def best_method(results: dict[str, Result]) -> str:
-    "The name that stands first in the `ranking`."
-    return ranking(results)[0]
-
 # %% ../../nbs/11_comparison/01_trials.ipynb #2fea08ff
 def against_best(results: dict[str, Result], key: str = "worst_group") -> dict[str, Difference]:
     "Each other method minus the best one, paired by seed, with p corrected for their number."
-    best = best_method(results)
+    best = ranking(results)[0]
     found = {name: paired(r, results[best], key) for name, r in results.items() if name != best}
     corrected = holm([d.p for d in found.values()])
     return {name: replace(d, p_holm=p) for (name, d), p in zip(found.items(), corrected)}
