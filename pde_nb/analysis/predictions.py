@@ -301,7 +301,7 @@ def map_layer(
     """The last module whose output is a map of places.
 
     Raises `ValueError` for a model that is not convolutional, and where its last map has one position."""
-    kind, maps = type(model).__name__, []
+    maps = []
 
     def note(module, args, out):
         if torch.is_tensor(out) and out.ndim == 4:
@@ -315,19 +315,15 @@ def map_layer(
         finally:
             for hook in hooks:
                 hook.remove()
-    convolutions = [i for i, (module, _) in enumerate(maps) if isinstance(module, nn.Conv2d)]
-    if not convolutions:
-        raise ValueError(
-            f"{kind} is not convolutional, so its features have no places to draw a map of; "
-            "use a convolutional network, such as small_cnn, resnet50 or mobilenet_v2."
-        )
-    last = maps[convolutions[-1] :]
-    if last[0][1] == 1:
+    last = max((i for i, (module, _) in enumerate(maps) if isinstance(module, nn.Conv2d)), default=len(maps))
+    places = [module for module, positions in maps[last:] if positions > 1]
+    if not places:
         size = " × ".join(map(str, picture.shape[-2:]))
         raise ValueError(
-            f"the last convolution of {kind} sees a picture of {size} pixels as one place; use larger ones."
+            f"{type(model).__name__} has no map to draw: it is not convolutional, or its last convolution "
+            f"sees a picture of {size} pixels as one place; use small_cnn or resnet50, or larger pictures."
         )
-    return [module for module, positions in last if positions > 1][-1]
+    return places[-1]
 
 # %% ../../nbs/10_analysis/02_predictions.ipynb #at000004
 def attention_cells(

@@ -91,16 +91,14 @@ def check_same_data(records: list[RunRecord]):
     "Raises `ValueError` unless all runs are of the same data and groups, and no run is there twice."
     names, first = {}, records[0]
     for record in records:
-        digests = first.config["data_digest"], record.config["data_digest"]
-        both = f"{first.name!r} and {record.name!r}"
-        if digests[0] != digests[1]:
+        pair = first, record
+        groups = [{split: run.counts(split).names for split in run.splits} for run in pair]
+        if first.config["data_digest"] != record.config["data_digest"] or groups[0] != groups[1]:
+            of = [f"{run.name!r} on {', '.join(run.splits)} of {run.config['data_digest']}" for run in pair]
             raise ValueError(
-                f"{both} are of different data: {first.config['data']!r} with data_digest {digests[0]}, "
-                f"{record.config['data']!r} with {digests[1]}; report on them one by one."
+                f"{' and '.join(of)} (data_digest): these are different data, splits or groups; "
+                "report on them one by one."
             )
-        groups = [{split: one.counts(split).names for split in one.splits} for one in (first, record)]
-        if groups[0] != groups[1]:
-            raise ValueError(f"{both} were judged by different splits or groups; report on them one by one.")
         key = config_digest(variant_settings(record)), record.seed
         if key in names:
             raise ValueError(
