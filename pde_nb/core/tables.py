@@ -8,8 +8,6 @@ __all__ = ['FORMULA', 'NUMBER', 'DASH', 'PRINTED', 'SHARES', 'PAPER', 'Table', '
            'parse_tables', 'average_key', 'printed']
 
 # %% ../../nbs/01_core/06_tables.ipynb #be9e0408
-import csv
-import io
 import math
 import re
 from collections.abc import Callable
@@ -80,13 +78,6 @@ class Table:
             opening = [r"\begin{table}", r"\centering", rf"\caption{{{escape_latex(self.caption)}}}"]
             lines = [*opening, *lines, r"\end{table}"]
         return "\n".join(lines)
-
-    def csv(self) -> str:
-        "Comma-separated values as in RFC 4180, without caption and emphasis; no cell is a formula."
-        buffer = io.StringIO()
-        plain = self.cells(lambda cell: visible(str(cell).replace("\r\n", "\n"), keep="\n\t"), "{}")
-        csv.writer(buffer).writerows([map(disarm, line) for line in plain])
-        return buffer.getvalue()
 
     def __str__(self):
         return self.text()
