@@ -416,14 +416,13 @@ SHORT = "method", "worst group, test", "minus the best", "p (Holm)", "worst grou
 def standings(
     results: dict[str, Result],
     columns=COLUMNS,  # some of `COLUMNS`
-    caption: str = "",
 ) -> Table:
     "The main table of a comparison. Raises `ValueError` for no results."
     order, against = ranking(results), against_best(results)
     cells = [standing(results[name], against.get(name)) for name in order]
     rows = [tuple(row[column] for column in columns) for row in cells]
     align = "".join("l" if column in ("method", "chosen") else "r" for column in columns)
-    return Table(columns, rows, align, caption)
+    return Table(columns, rows, align)
 
 
 def worst_group(result: Result) -> Summary:

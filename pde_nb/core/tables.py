@@ -26,7 +26,6 @@ class Table:
     head: tuple[str, ...]
     rows: tuple[tuple, ...]  # cells: str, or anything with __str__
     align: str = ""  # a letter per column, l or r; "": the first l, the others r
-    caption: str = ""
 
     def __post_init__(self):
         head, rows = tuple(self.head), tuple(map(tuple, self.rows))
@@ -45,15 +44,14 @@ class Table:
         lines = [[*map(visible, line)] for line in (self.head, *self.rows)]
         widths = [max(map(cell_len, column)) for column in zip(*lines)]
         shown = ["  ".join(map(fill, line, widths, self.align)).rstrip() for line in lines]
-        return "\n".join([visible(self.caption), *shown] if self.caption else shown)
+        return "\n".join(shown)
 
     def markdown(self) -> str:
-        "A pipe table, the caption in a paragraph above it."
+        "A pipe table."
         lines = [[escape_markdown(cell).strip() for cell in line] for line in (self.head, *self.rows)]
         head, *rows = [f"| {' | '.join(cells)} |" for cells in lines]
         rule = "|".join("---" if letter == "l" else "---:" for letter in self.align)
-        above = [escape_markdown(self.caption), ""] if self.caption else []
-        return "\n".join([*above, head, f"|{rule}|", *rows])
+        return "\n".join([head, f"|{rule}|", *rows])
 
     def __str__(self):
         return self.text()
