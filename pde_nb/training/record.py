@@ -38,7 +38,6 @@ class FirstStageRecord:
     stopped: str | None
     best_epoch: int | None = None
     digest: str | None = None  # of its config, where runs share it, see `config_digest`
-    part_of: str | None = None  # of earlier versions: digest of the run whose first epochs it is
 
 
 @dataclass(frozen=True)
@@ -137,7 +136,7 @@ class RunRecord:
         plain = {name: getattr(self, name) for name in WRITTEN}
         plain["splits"] = {split: counts_to_plain(counts) for split, counts in self.evaluated.items()}
         if self.first:
-            plain["first"] = without_none(asdict(self.first), "digest", "part_of")
+            plain["first"] = without_none(asdict(self.first), "digest")
         return without_none(plain, "minutes")
 
     @classmethod
