@@ -21,7 +21,7 @@ from torch.utils.data import DataLoader
 
 from .algorithm.groups import Groups, Overlap, make_groups, warn_of_gaps
 from .algorithm.metrics import averages, count_correct
-from .algorithm.schedule import ExpansionBatches
+from .algorithm.schedule import ExpansionBatches, check_identity
 from .core.arguments import did_you_mean
 from .core.environment import import_torchvision
 from .methods.base import Method, describe
@@ -360,12 +360,7 @@ class FollowSchedule(TrainerCallback):
     def on_train_begin(self, args, state, control, **more):
         if state.global_step > 0:
             kept = state.stateful_callbacks.get(KEPT, {}).get("attributes", {})
-            for name, mine in self.identity().items():
-                if kept.get(name) != mine:
-                    raise ValueError(
-                        f"the checkpoint is of another run: {name} {kept.get(name)}, not {mine}. Resume with "
-                        "what it was written with, or start anew from its weights: from_pretrained(…)."
-                    )
+            check_identity(self.identity(), kept)
             for name in self.trainer.method.learned:
                 setattr(self.trainer.method, name, torch.tensor(kept["state"][name]))
         self.keep(state)

@@ -18,7 +18,7 @@ from torch.utils.data import DataLoader, Dataset
 from .algorithm.expansion import Plan, Schedule, expansion_plan
 from .algorithm.groups import Groups, group_names, warn_of_gaps
 from .algorithm.metrics import averages
-from .algorithm.schedule import ExpansionBatches, ExpansionSchedule
+from .algorithm.schedule import ExpansionBatches, ExpansionSchedule, check_identity
 from .core.arguments import number, whole_number
 from .core.environment import import_torchvision
 from .methods.pde import default_schedule
@@ -127,12 +127,7 @@ class PDEDataModule(LightningDataModule):
 
     def load_state_dict(self, state_dict: dict):
         "Go on from a state. Raises `ValueError` where it belongs to another plan, batch size or data set."
-        for name, mine in self.identity().items():
-            if state_dict.get(name) != mine:
-                raise ValueError(
-                    f"the checkpoint is of another run: {name} was {state_dict.get(name)!r}, and here it is "
-                    f"{mine!r}. Give what it was written with, or start anew."
-                )
+        check_identity(self.identity(), state_dict)
         self.made = state_dict["made"]
 
 # %% ../nbs/12_deployment/07_lightning.ipynb #ligh0008

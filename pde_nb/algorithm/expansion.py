@@ -106,11 +106,6 @@ class Plan:
             start = self.stops[stage - 1]
         return self.order[start : self.stops[stage]]
 
-    @property
-    def n_used(self) -> int:
-        "Examples that take part at all."
-        return len(np.unique(self.order))
-
     @cached_property
     def digest(self) -> str:
         "A fingerprint of the plan."
@@ -152,7 +147,7 @@ def expansion_plan(
     if schedule.redraw:
         starts[1:] = len(first)
     plan = Plan(order, starts, stops, groups, schedule, seed)
-    n, used = len(groups), plan.n_used
+    n, used = len(groups), len(np.unique(order))
     if used < n / 2:
         warnings.warn(
             f"run to its end, this schedule trains on {used:,} of {n:,} examples ({100 * used / n:.1f} %) "

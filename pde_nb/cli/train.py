@@ -47,7 +47,8 @@ def train(
     pde train --data loans.csv --label granted --attribute district
 
     Args:
-        method: pde, erm, subsample, reweighting, resampling, group_dro, jtt, lff, eiil, dfr, …: pde methods
+        method: pde, erm, subsample, resampling, group_dro, jtt, dfr, heads, trees, …: pde methods; or auto,
+            which tries heads, trees and pde and takes the cheapest that is enough
         preset: settings of the paper, its released code, or a baseline's authors: paper, released, authors
         seed: of weights, order and split, ≥ 0
         seeds: train the seeds 0 to N − 1 in OUT/seedS; mean and spread at the end
@@ -59,7 +60,7 @@ def train(
     """
     from pde_nb.core.arguments import whole_number
     from pde_nb.core.environment import is_main
-    from pde_nb.training.fit import RunOptions, fit_seeds, fit_spec, seeds_table
+    from pde_nb.training.fit import RunOptions, fit_seeds, robust_fit, seeds_table
     from pde_nb.training.grouped import with_groups
     from pde_nb.training.logs import asked_logs
     from pde_nb.training.record import record_parts
@@ -79,29 +80,31 @@ def train(
     data = open_typed(opened.opened())
     say(data.describe(), "", data.columns or "")
     how = dict(schedule=asked.schedule, preset=preset, inputs=inputs, train_by=settings.pop("train_by", None))
+    last = "pde" if method == "auto" else method
     if not out:
-        name = Path(choose(data, network.model, method, **how).model).name
+        name = Path(choose(data, network.model, last, **how).model).name
         out = f"runs/{data.name}-{method}-{name}-" + ("seeds" if seeds is not None else f"seed{seed}")
     folder = Path(out)
     how |= dict(weights=network.start, device=network.device)
     first = folder if seeds is None else folder / "seed0"  # all seeds have the same groups
     whole = with_groups(
-        data, asked.groups, model=network.model, method=method, **how, out=None if restart else first
+        data, asked.groups, model=network.model, method=last, **how, out=None if restart else first
     )
     for note in whole.notes[len(data.notes) :]:
         say(f"note: {note}\n")
-    spec = decide(whole, network.model, method, **how, seed=seed, **settings)
     keep |= dict(
         out=folder, restart=restart, opened=opened_with(opened, whole), minutes=minutes, on_epoch=log
     )
     if seeds is None:
-        fit = fit_spec(spec, whole, began=lambda *run: say(plan_text(*run)), **keep)
+        how |= dict(groups=asked.groups, seed=seed, began=lambda *run: say(plan_text(*run)))
+        fit = robust_fit(network.model, whole, method, **how, **keep, **settings)
         fits, told = [fit], ["", *record_parts(fit.record)]
         if fit.run is None:
             told.insert(0, f"this run was {end_text(fit.record, folder)}; its report:")
     elif seed:
         raise ValueError(f"--seeds {seeds} trains the seeds from 0 on; leave --seed out.")
     else:
+        spec = decide(whole, network.model, method, **how, **settings)
         fits = fit_seeds(spec, whole, seeds=range(whole_number("seeds", seeds, 1)), **keep)
         told = ["", seeds_table(fits)]
     if not is_main():
@@ -161,8 +164,7 @@ def compare(
     pde compare --data loans.csv --label granted --attribute district --methods erm pde --seeds 3
 
     Args:
-        methods: all, or some of those of pde methods; of scikit-learn boosted_trees, logistic, heads_train,
-            heads_val, heads_both
+        methods: all, or some of those of pde methods
         seeds: runs of each method, ≥ 1; intervals need 2
         budget: how often a run shows the training set, > 0; default 10
         tune: settings to try for each method, on the first seed, all combinations: lr=1e-3,1e-2
@@ -174,7 +176,6 @@ def compare(
     """
     from pde_nb.comparison.comparison import combinations, run_folder
     from pde_nb.comparison.comparison import compare as compare_all
-    from pde_nb.comparison.trials import ranking
     from pde_nb.core.arguments import number
     from pde_nb.report.report import comparison_page, write_comparison
     from pde_nb.training.settings import keep_memory
@@ -198,11 +199,9 @@ def compare(
     found = compare_all(data, folder, say=show, jobs=jobs, **how)
     files = write_comparison(found)
     show("", comparison_page(found), "\nwritten: " + ", ".join(map(str, files)))
-    methods = {name: result for name, result in found.results.items() if not result.is_reference}
-    if methods:
-        name = ranking(methods)[0]
-        best = run_folder(folder, name, methods[name].chosen, methods[name].trials[0].seed)
-        say_next(command_line("report", best, "--html"), command_line("predict", best, "--data", "new.csv"))
+    best = found.results[found.best]
+    run = run_folder(folder, found.best, best.chosen, best.trials[0].seed)
+    say_next(command_line("report", run, "--html"), command_line("predict", run, "--data", "new.csv"))
     return Exit.DONE if found.complete else Exit.JUDGED_BAD
 
 
@@ -215,7 +214,7 @@ def run_lines(data, folder: Path, words: list[str], settings: dict, how: dict) -
         return ",".join(map(typed, value)) if isinstance(value, (tuple, list)) else str(value).lower()
 
     lines, tried = [], how["tried"] or learning_rates(DEFAULTS[data.inputs.kind].lr, 2)
-    for name, method in asked_methods(how["methods"], data)[1].items():
+    for name, method in asked_methods(how["methods"]).items():
         try:
             known = within_budget(method, data, how["passes"], how["schedule"]).settings() | settings
         except ValueError:

@@ -148,9 +148,9 @@ class Result:
         return find_method(name) if name in method_names() else None
 
     @property
-    def is_reference(self) -> bool:
-        "Whether it is a model of scikit-learn that methods are compared with, and no method."
-        return bool(self.method.get("reference"))
+    def brings_model(self) -> bool:
+        "Whether the method brings its model, or is a reference, as earlier versions had them."
+        return bool(self.method.get("reference") or getattr(self.method_class, "network", None))
 
     @property
     def spec(self) -> dict:
@@ -242,7 +242,7 @@ def made_up_result(
 
 # %% ../../nbs/11_comparison/01_trials.ipynb #0ae7be53
 SAME = "data", "data_digest", "train_counts"  # in all results of a comparison
-OF_METHODS = "model", "weights", "inputs"  # the same in all but the references
+OF_METHODS = "model", "weights", "inputs"  # the same in all that do not bring a model
 
 
 def read_results(
@@ -259,7 +259,7 @@ def read_results(
     paths = {name: folder / f"{name}.json" for name in names}
     found = {name: Result.read(path) for name, path in paths.items() if path.exists()}
     for kind, keys in ((True, SAME), (False, SAME + OF_METHODS)):
-        alike = {name: result for name, result in found.items() if result.is_reference == kind}
+        alike = {name: result for name, result in found.items() if result.brings_model == kind}
         for name, result in alike.items():
             first = next(iter(alike))
             differ = [key for key in keys if getattr(result, key) != getattr(alike[first], key)]
@@ -447,9 +447,7 @@ def standing(result: Result, difference: Difference | None) -> dict[str, str]:
         "average": spreads["average"],
         "worst group, validation": spread_text(over_seeds(result, "val_worst_group")),
         "chosen": settings_name(result.chosen),
-        "passes: best / all": DASH
-        if result.is_reference
-        else f"{means.passes_to_best:.2g} / {means.passes:.2g}",
+        "passes: best / all": f"{means.passes_to_best:.2g} / {means.passes:.2g}" if means.passes else DASH,
         "seconds": fixed(means.seconds, 0 if means.seconds >= 10 else 1),
     }
 

@@ -157,7 +157,6 @@ JUDGED = {
     "labelled": "groups that were labelled by hand",
     "some": "the part that was labelled by hand",
     "predicted": "predicted groups",
-    "inferred": "groups inferred without any label",
     "given": "groups that were given to be judged by",
     "classes": "classes, for want of groups",
 }
@@ -167,7 +166,7 @@ JUDGED = {
 class Guess:
     "Where the groups of a data set come from that were not all labelled by hand."
 
-    how: str  # 'probe', or what inferred them: 'xrm', 'spare', 'eiil'
+    how: str  # 'probe'
     labelled: Bool[np.ndarray, " n"]  # whose group was labelled by hand
     certainty: np.ndarray  # (n,) probability that the group is right, in [0, 1]; 1 where labelled
     attributes: dict[str, Shaped[np.ndarray, " n"]]  # the columns without blanks

@@ -129,13 +129,10 @@ is only known to lie between {{ group.low | percent(0) }} and {{ group.high | pe
 rightly in {{ of.figures.accuracy | percent }} of labelled examples that were left out. So some examples \
 counted for a wrong group.
 {% endfor %}
-{% if record.kept and record.kept.guess.how != "probe" %}
-- No group label was used in training: groups were inferred by a model, and nobody has said what they are.
-{% endif %}
-{% if rungs.val in unsure %}
+{% if rungs.val == "predicted" %}
 - The epoch was chosen by the worst of {{ rung_text(record, "val") }}.
 {% endif %}
-{% if rungs.test in unsure %}
+{% if rungs.test == "predicted" %}
 - The test figures are of {{ rung_text(record, "test") }}: how it does in true groups is not known.
 {% elif rungs.test == "some" %}
 - The test figures by group are of {{ rung_text(record, "test") }}.
@@ -231,9 +228,8 @@ def facts(record: RunRecord, preparation: Preparation) -> dict:
         judged_on=dict(test="test", val="validation")[split],
         wide=sorted((g for g in groups if g.n and g.high - g.low > WIDE), key=lambda g: g.n),
         empty=[g.name for g in groups if not g.n],
-        predicted=kept.guess.record["attributes"] if kept and kept.guess.how == "probe" else {},
+        predicted=kept.guess.record["attributes"] if kept else {},
         rungs={s: judged_in(record, s) for s in record.splits if kept},
-        unsure=("predicted", "inferred"),  # groups below true ones
         rare=[f"{name} ({n:,})" for name, n in counts if n < RARE],
         judged=judged.get("test", judged.get("val")),
         known=list(preparation.group_by[1:]) or list(preparation.attributes),

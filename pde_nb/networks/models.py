@@ -20,12 +20,12 @@ from torch import Tensor, nn
 from ..core.arguments import did_you_mean, lookup
 from ..core.environment import check_reachable, import_torchvision
 from .heads import BODY, HEAD, random_stream, replace_head
-from .small import linear, mlp, small_cnn
+from .small import BoostedTrees, linear, mlp, small_cnn
 from .text import TEXT_MODELS, fetch_config, text_folder, text_model, token_limit
 from .weights import SUFFIXES, find_file, load_file, load_weights, read_weights
 
 # %% ../../nbs/05_networks/05_models.ipynb #4a33d955
-SMALL = {"mlp": mlp, "linear": linear, "small_cnn": small_cnn}
+SMALL = {"mlp": mlp, "linear": linear, "trees": BoostedTrees, "small_cnn": small_cnn}
 USUAL = {  # the model for a kind of inputs
     "pictures": "mobilenet_v2",
     "pixels": "small_cnn",
@@ -62,7 +62,8 @@ def model_family(
     """
     usual = lookup(kind, USUAL, "the kind of inputs")
     if name in SMALL:
-        takes = KINDS[:2] if name == "small_cnn" else ("pictures", "pixels", "features", "table")
+        rows = "features", "table"
+        takes = dict(small_cnn=KINDS[:2], trees=rows).get(name, ("pictures", "pixels", *rows))
         family = "small"
     elif name in TEXT_MODELS or "/" in name or os.sep in name or (Path(name) / "config.json").is_file():
         family, takes = "texts", ("texts",)

@@ -122,9 +122,9 @@ def fig_comparison(results: dict[str, Result]):
         if not math.isnan(s.low):
             left.plot([100 * max(s.low, 0.0), 100 * min(s.high, 1.0)], [row, row], color=paint, lw=1.6)
         left.plot(100 * s.mean, row, marker=marker, color=paint, ms=7)
-        if result.is_reference:
-            continue
         chosen, end = (over_seeds(result, cost).mean for cost in ("passes_to_best", "passes"))
+        if not end:
+            continue
         right.plot([chosen, end], [row, row], color=paint, lw=1)
         right.plot(chosen, row, "o", mec=paint, mfc="white", ms=5)
         right.plot(end, row, "o", color=paint, ms=5)
@@ -201,16 +201,14 @@ def conditions_table(results: dict[str, Result]) -> Listing:
     def unique(values) -> str:
         return ", ".join(dict.fromkeys(map(str, values)))
 
-    methods = [result for result in results.values() if not result.is_reference] or list(results.values())
+    methods = [result for result in results.values() if not result.brings_model] or list(results.values())
     first, places = methods[0], [result.surroundings for result in results.values()]
     inputs = f", inputs {settings_name(first.inputs)}" if first.inputs else ""
     rows = {"model": f"{first.model}, weights {first.weights}{inputs}"}
     rows["training examples"] = f"{sum(first.train_counts):,}" if first.train_counts else DASH
     if first.groups:
-        probe = first.groups["how"] == "probe"
-        how = "predicted by a probe" if probe else f"inferred ({first.groups['how']})"
         judged = [f"{s} by {JUDGED[first.groups[s]]}" for s in ("val", "test") if s in first.groups]
-        rows["groups"] = f"{how} where they were not labelled; judged are {', '.join(judged)}"
+        rows["groups"] = f"predicted by a probe where they were not labelled; judged are {', '.join(judged)}"
     several = any(len(result.tried) > 1 for result in results.values())
     what, why = "settings of the methods", "one for each method, nothing else was tried"
     if several:
@@ -264,12 +262,8 @@ def reading(results: dict[str, Result]) -> str:
         "a run, its first stage included. All runs share one split of the data, which no interval contains. "
         "With one seed, intervals say what the test examples leave open, not what another seed would do."
     )
-    references = [result.title for result in results.values() if result.is_reference]
-    if references:
-        text += (
-            f" {', '.join(references)}: models of scikit-learn with the groups weighted or drawn alike, to "
-            "compare with; where they are fitted to validation, their figure there is cross-fitted."
-        )
+    if own := [result.title for result in results.values() if result.brings_model]:
+        text += f" {' and '.join(own)} are fitted at once, and on rows of numbers bring a model."
     for result in results.values():
         cls = result.method_class or Method
         if cls.attach is not Method.attach and cls.passes_needed > 1:

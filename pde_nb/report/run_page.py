@@ -6,8 +6,8 @@
 __all__ = ['TOO_GOOD', 'FEW', 'SHOWN', 'AVERAGES', 'NOT_ASKED', 'MOST_CLASSES', 'run_headline', 'group_order', 'group_styles',
            'group_section', 'origin_section', 'training_rung', 'guess_blocks', 'predictions_sections', 'class_blocks',
            'calibration_blocks', 'rate_sections', 'mistake_sections', 'attention_sections', 'training_section',
-           'growths', 'over_epochs', 'group_curves', 'worst_curve', 'active_counts', 'share_chart', 'entry_section',
-           'command_text', 'settings_text', 'making_sections', 'as_record', 'link_to', 'run_page']
+           'growths', 'over_epochs', 'group_curves', 'worst_curve', 'active_counts', 'entry_section', 'command_text',
+           'settings_text', 'making_sections', 'as_record', 'link_to', 'run_page']
 
 # %% ../../nbs/13_report/02_run_page.ipynb #41249376
 import os
@@ -38,10 +38,8 @@ from pde_nb.report.page import (
     new_axes,
     rates,
     section,
-    shape,
     svg_of,
     table,
-    variable,
 )
 from ..training.folder import flat
 from ..training.record import RunRecord, cost_lines, judged_in, rung_text
@@ -71,10 +69,8 @@ def run_headline(record: RunRecord, split: str) -> dict:
     note = f"after {record.cost.passes_to_best:.2f} passes over the training data"
     if record.first:
         note += ", those of the first stage included"
-    if record.chosen_by:
-        by_worst = "rule" not in record.curve[record.best_epoch]
-        how = f"chosen by the worst of {rung_text(record, 'val')}" if by_worst else record.chosen_by
-        note += f"; {how}"
+    if not all(entry["best"] for entry in record.curve):
+        note += f"; chosen by the worst of {rung_text(record, 'val')}"
     tiles.append(("chosen epoch", f"{record.best_epoch} of {len(record.curve)}", note))
     return dict(label=f"Worst group, {split}", figure=percent(figures.worst_group), notes=notes, tiles=tiles)
 
@@ -144,11 +140,8 @@ def origin_section(record: RunRecord) -> list[dict]:
                 words += f", {kept.labelled(SPLITS.index(split))[0] or 'none'} of them labelled by hand"
             ladder.append({"for": use, "groups": words})
     caption = "From the firmest to the weakest: true groups, the labelled part of them, predicted groups, "
-    caption += "inferred groups, classes, the average."
+    caption += "classes, the average."
     blocks = [table("rungs", ladder, caption)]
-    if kept.guess.how != "probe":
-        note = f"An earlier version inferred the groups ({kept.guess.how}), without labels."
-        return [section("Where the groups come from", *blocks, dict(note=note))]
     for name, of in kept.guess.record["attributes"].items():
         blocks += guess_blocks(name, of, kept.guess.record["seen"])
     n, most = int(kept.training.trusted_counts.sum()), percent(kept.guess.record["most_wrong"], 0)
@@ -163,8 +156,6 @@ def training_rung(record: RunRecord) -> str:
     if name in method_names() and "train" not in find_method(name).needs_groups:
         return f"none: {record.method_title} does without"
     n, (labelled, rows) = int((kept.training.counts > 0).sum()), kept.labelled(0)
-    if kept.guess.how != "probe":
-        return f"{n} inferred groups of {len(kept.training):,} rows"
     if labelled == rows:
         return f"{n} true groups of {rows:,} rows"
     return f"{n} predicted groups of {rows:,} rows, {labelled or 'none'} of them labelled by hand"
@@ -378,7 +369,6 @@ def training_section(record: RunRecord, split: str) -> dict:
         )
     charts = [group_curves(record, split)] if "val" in record.splits else []
     charts.append(worst_curve(record))
-    charts += [share_chart(record)] if record.entered and len(record.entered.names) <= FEW else []
     fig, ax = over_epochs(record, "mean training loss")
     losses = [np.nan if entry["loss"] is None else entry["loss"] for entry in curve]
     draw(ax, range(len(curve)), losses, "loss", markers=len(curve) <= 40)
@@ -454,26 +444,6 @@ def active_counts(record: RunRecord) -> np.ndarray:  # (stages, groups)
         active.append(entered[stage] if replaced else grown)
     return np.array(active)
 
-
-def share_chart(record: RunRecord) -> dict:
-    "The share of each of a few groups in the active set over epochs."
-    active, names = active_counts(record), list(record.entered.names)
-    judged = list(record.counts(record.splits[0]).names)
-    same = set(names) <= set(judged) and len(judged) <= FEW
-    styles = [judged.index(name) if same else i for i, name in enumerate(names)]
-    at = active[[min(entry["stage"], len(active) - 1) for entry in record.curve]]
-    shares, edges = 100 * at / at.sum(1, keepdims=True), np.arange(len(at) + 1) - 0.5
-    fig, ax = over_epochs(record, "share, %", shaded=False)
-    heights = np.cumsum(np.column_stack([np.zeros(len(at)), shares]), 1)
-    for k, style in enumerate(styles):
-        lower, upper, colour = heights[:, k], heights[:, k + 1], DAY[variable(style)]
-        ax.stairs(upper, edges, baseline=lower, fill=True, alpha=0.72, color=colour, ec=DAY["bg"])
-        x = int(np.argmax(shares[:, k]))
-        ax.plot(x, (lower[x] + upper[x]) / 2, shape(style), color=colour, mec=DAY["bg"], ms=9, mew=1.5)
-    ax.set_ylim(0, 100)
-    chart = svg_of(fig, "Share of each group in the active set over epochs")
-    return dict(title="Shares of the active set", figure=chart, legend=list(zip(styles, names)))
-
 # %% ../../nbs/13_report/02_run_page.ipynb #489a8b43
 def entry_section(record: RunRecord) -> dict:
     "For each stage its epoch, its learning rate, and how many examples of each group are new."
@@ -498,7 +468,7 @@ def entry_section(record: RunRecord) -> dict:
         rows.append(row | by_group)
     text = f"In its {len(curve)} epochs the run drew from {active[-1]:,} of {n:,} training examples "
     text += f"({percent(active[-1] / n)}). The chosen epoch, {record.best_epoch}, was trained on "
-    text += f"{best['active']:,}{'; it is an average' if best.get('averaged') else ''}."
+    text += f"{best['active']:,}."
     caption = "New examples per stage and group; ledger.csv of the run names each one."
     return section("What entered when", dict(text=text), table("entries", rows, caption))
 

@@ -22,6 +22,7 @@ from ..core.seals import COPY_AGAIN, read_sealed, write_sealed
 from ..data.dataset import SPLITS, Data
 from ..data.inputs import FILES, Preparation, read_preparation, write_preparation
 from ..methods.base import Method
+from ..methods.trees import Trees
 from ..networks.models import make_model
 from ..networks.text import TextClassifier, text_network
 from pde_nb.prediction.predictor import (
@@ -186,7 +187,8 @@ def reopened(folder, data: Data, model=None, device=None, inputs: dict | None = 
     what = dict(weights=None, device=device, inputs=options | (inputs or {}), **settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        spec = decide(data, config["model"] if model is None else model, Method(1), **what)
+        any_method = Trees(by="none") if config["model"] == "trees" else Method(1)
+        spec = decide(data, config["model"] if model is None else model, any_method, **what)
         run = build(spec, data, bar=False)
     load_finished(run.model, folder)
     return run

@@ -5,13 +5,14 @@
 # %% auto #0
 __all__ = ['ASKED', 'TIME_UP', 'ENDED_EARLY', 'GROUPS_FILE', 'PARTS', 'SEALED_FILES', 'RUN_FILES', 'LASTING', 'REMEDY', 'LATER',
            'SAME_RESULT', 'InUse', 'hold', 'Checkpointer', 'flat', 'config_differences', 'claim', 'can_go_on', 'reopen',
-           'write_record_of', 'read_record_of', 'run_file', 'check_files', 'guess_of_state', 'kept_guess',
+           'write_record_of', 'take_run', 'read_record_of', 'run_file', 'check_files', 'guess_of_state', 'kept_guess',
            'fingerprint', 'save_model', 'load_finished', 'save_split', 'save_ledger', 'write_csv', 'read_config',
            'completion']
 
 # %% ../../nbs/09_training/04_folder.ipynb #43328d64
 import hashlib
 import json
+import shutil
 import signal
 import threading
 import time
@@ -143,7 +144,7 @@ class Checkpointer:
 # %% ../../nbs/09_training/04_folder.ipynb #f2bc8684
 GROUPS_FILE = "groups.safetensors"
 PARTS = (  # what a run leaves beside its record; the record has the digest of each
-    *("config.json", "model.safetensors", "learned.safetensors"),
+    *("config.json", "model.safetensors", "learned.safetensors", "looks.safetensors"),
     *("scores.safetensors", "embedded-train.safetensors", "embedded-val.safetensors"),  # of earlier versions
     *("ledger.csv", "split.csv", GROUPS_FILE),
     *("preparation.json", "tokenizer.json", "network.json", "temperature.json", "predictions.csv"),
@@ -191,9 +192,7 @@ def claim(folder: Path, config: dict, restart: bool = False):
     if config.get("own_model") and any(line.startswith("start") for line in differences):
         hint = " (of a module of your own: call torch.manual_seed before it is made)"
     if differences:
-        raise ValueError(
-            f"{str(folder)!r} holds another run: {'; '.join(differences)}{hint}. {REMEDY.capitalize()}."
-        )
+        raise ValueError(f"{str(folder)!r} holds another run: {'; '.join(differences)}{hint}; {REMEDY}.")
 
 
 def can_go_on(folder) -> bool:
@@ -215,6 +214,18 @@ def write_record_of(folder, content: dict):
     "Write the record of a run that is finished, with the digests of its files."
     files = {name: file_digest(Path(folder, name)) for name in SEALED_FILES if Path(folder, name).exists()}
     write_checked(Path(folder) / "record.json", RECORD, dict(content, files=files))
+
+
+def take_run(source, folder, notes: list[str]):
+    "Copy a finished run into another folder, in place of what run is there, with notes; the record last."
+    source, folder = Path(source), Path(folder)
+    plain = read_record_of(source)
+    for name in RUN_FILES:
+        (folder / name).unlink(missing_ok=True)
+    for name in plain.pop("files"):
+        run_file(source, name)
+        write_whole(folder / name, lambda temporary: shutil.copyfile(source / name, temporary))
+    write_record_of(folder, dict(plain, notes=[*plain["notes"], *notes]))
 
 
 def read_record_of(
@@ -249,7 +260,9 @@ def check_files(folder, remedy: str = REMEDY):
 
 # %% ../../nbs/09_training/04_folder.ipynb #fd000011
 def guess_of_state(state: dict) -> KeptGuess:
-    "The guess in what a file of groups holds."
+    "The guess in what a file of groups holds. Raises `ValueError` for one of before the first release."
+    if state["how"] != "probe":
+        raise ValueError(f"groups were inferred by {state['how']!r}, which is no longer read; train again.")
     values = tuple(np.array(v) for v in state["values"])
     trusted = None if state["all_trusted"] else np.asarray(state["trusted"]).astype(bool)
     groups = Groups(np.asarray(state["ids"]), tuple(state["variables"]), values, trusted)

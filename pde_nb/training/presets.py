@@ -17,7 +17,7 @@ __all__ = ['FIGURES', 'BOTH', 'RELEASED', 'LIU', 'LIU_CODE', 'PART_OF_JTT', 'ONL
 from dataclasses import dataclass, replace
 
 from ..algorithm.expansion import Schedule
-from ..core.arguments import did_you_mean
+from ..core.arguments import lookup
 from ..methods.base import Method
 from ..methods.baselines import GroupDRO
 from ..methods.dfr import DFR, DFRTrain
@@ -183,10 +183,7 @@ VARIANTS = "paper", "released", "authors"
 
 def find_preset(dataset: str, method: str, variant: str) -> Preset:
     "Known settings. Raises `ValueError` where there are none: nothing else is put in their place."
-    if variant not in VARIANTS:
-        hint = did_you_mean(variant, VARIANTS)
-        words = "'paper', 'released' or 'authors'"
-        raise ValueError(f"preset={variant!r}: use {words}{hint}, or none for plain defaults.")
+    lookup(variant, dict.fromkeys(VARIANTS), "preset")
     if (dataset, method, variant) in PRESETS:
         return PRESETS[dataset, method, variant]
     there = ", ".join(f"{v} for {m}" for d, m, v in PRESETS if d == dataset) or "none"

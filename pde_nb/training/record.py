@@ -23,7 +23,6 @@ from ..data.blanks import KeptGuess
 from ..data.inputs import PREPARATION
 from ..methods.registry import method_title
 from .folder import PARTS, completion, kept_guess, read_record_of, run_file, write_record_of
-from .selection import rule_text
 from .trainer import Trainer
 
 # %% ../../nbs/09_training/10_record.ipynb #rc00002
@@ -115,13 +114,6 @@ class RunRecord:
             passes=passes + self.curve[-1]["passes"],
             seconds=round(seconds + self.seconds, 1),
         )
-
-    @property
-    def chosen_by(self) -> str:
-        "By which rule the epoch was chosen, and on how many rows; '' where every epoch was kept."
-        if all(entry["best"] for entry in self.curve):
-            return ""
-        return rule_text(self.curve[self.best_epoch].get("rule", "worst_group"), self.counts("val").n)
 
     def counts(self, split: str = "test") -> GroupCounts:
         "Right and all predictions per group. Raises `ValueError` for a split that was not evaluated."

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['group_mean', 'cannot_win', 'in_group', 'count_rows', 'evaluation_order', 'Evaluation', 'evaluate', 'outputs',
-           'predict', 'rule_text', 'curve_entry']
+           'predict', 'curve_entry']
 
 # %% ../../nbs/09_training/01_selection.ipynb #909bd650
 from collections.abc import Callable
@@ -163,14 +163,6 @@ def predict(
     return np.zeros(0, np.int64) if out is None else out.cpu().numpy()
 
 # %% ../../nbs/09_training/01_selection.ipynb #soft0006
-def rule_text(
-    rule: str,  # 'worst_group', or a rule of earlier versions, 'soft_worst_group'
-    n: int,  # validation rows
-) -> str:
-    "By which rule, and on how many rows, an epoch was chosen; in a few words."
-    return f"chosen by: {rule.replace('_', ' ')} of {n:,} validation rows"
-
-
 def curve_entry(run, found: Evaluation, better: bool) -> dict:  # of a `Trainer`
     "What the curve says of the epoch that ends."
     shown = run.seen - (run.curve[-1]["seen"] if run.curve else 0)

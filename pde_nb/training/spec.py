@@ -19,7 +19,7 @@ from torch import nn
 
 from ..algorithm.expansion import Schedule
 from ..algorithm.groups import make_groups
-from ..core.arguments import did_you_mean, lookup, whole_number
+from ..core.arguments import lookup, whole_number
 from ..data.batches import Source
 from ..data.blanks import blank_cells
 from ..data.dataset import Data, check_data
@@ -130,18 +130,25 @@ def choose(
         base = preset_for(data, name, preset)
     if train_by is None and base:
         train_by = base.train_by
-    model = chosen_model(model, data, base)
+    network = (method if isinstance(method, (type, Method)) else find_method(method)).network
+    model = chosen_model(model, data, base, network)
     options = chosen_inputs(model, data.inputs.kind, base, inputs or {})
     return Choice(base, schedule, model, options, (train_by,) if isinstance(train_by, str) else train_by)
 
 
-def chosen_model(model, data: Data, base: Preset | None):
-    "A module as it is, or the name of a model; folders by their full path."
+def chosen_model(model, data: Data, base: Preset | None, network: str | None = None):
+    "A module as it is, or the name of a model; a small one gives way to that of the method, if it has one."
     if isinstance(model, nn.Module):
         return model
+    if model == "trees" and network != model:
+        raise ValueError("the model 'trees' has no gradients; train it by method 'trees', or take 'mlp'.")
+    if model is None and base:
+        return base.model
     if model is None:
         shape = data.inputs.x.shape[1:] if hasattr(data.inputs, "x") else ()
-        return base.model if base else default_model(data.inputs.kind, shape)
+        model = default_model(data.inputs.kind, shape)
+    if network and model in SMALL:
+        return network
     if Path(model).is_dir() and not any(str(model) in names for names in model_names().values()):
         return str(Path(model).absolute())
     return str(model)
@@ -178,8 +185,6 @@ def decide(
     **changes,  # fields of `Settings`, of the method, of PDE's schedule: lr=1e-3, warmup_epochs=40, …
 ) -> RunSpec:
     "Every decision of a run. Raises `ValueError` for what is unknown or does not go together."
-    if isinstance(method, str):
-        find_method(method)  # refuses an unknown one
     asked = dict(schedule=schedule, preset=preset, inputs=inputs, train_by=train_by)
     chosen = choose(data, model, method, **asked)
     base, kind = chosen.preset, data.inputs.kind
@@ -228,11 +233,7 @@ def with_changes(method, settings, groups, changes) -> tuple[Method, Settings]:
     general = [f.name for f in fields(settings)]
     known = [*general, *method.setting_names()]
     for name in changes:
-        if name not in known:
-            raise ValueError(
-                f"there is no setting {name!r} for method {method.name!r}{did_you_mean(name, known)}; "
-                f"there are {', '.join(known)}."
-            )
+        lookup(name, dict.fromkeys(known), f"method {method.name!r}: the setting")
     words = {name: "none" for name in ("by", "lr_decay") if name in changes and changes[name] is None}
     changes = changes | words
     for_method = {name: value for name, value in changes.items() if name not in general}

@@ -38,7 +38,7 @@ class NoModel(ValueError):
 
 PROGRESS = (  # where a run is, and the best so far: what a checkpoint holds beside weights and optimiser
     *("epoch", "step", "seen", "n_steps", "seconds", "stopped", "curve"),
-    *("best", "best_weights", "best_optimiser", "right"),
+    *("best", "best_weights", "best_optimiser", "right", "looks"),
 )
 
 
@@ -75,6 +75,7 @@ class Trainer:
         self.best = None  # score of the best epoch
         self.best_weights = self.best_optimiser = None  # the optimiser's only for a method that may go back
         self.right = None  # which validation examples were right when last evaluated
+        self.looks = []  # the same for every epoch, as bits, where each is evaluated in full
         self.to_device()
 
     def to_device(self):
@@ -196,6 +197,8 @@ class Trainer:
         seed_generators(int(stream(self.seed, "validation", self.epoch).integers(2**32)))
         found = self.validate()
         self.right = found.right
+        if self.settings.evaluate == "full":
+            self.looks.append(np.packbits(found.right))
         better = self.method.keeps == "last" or found.beats(self.best, self.settings.ties)
         if better:
             self.save_best(found)
