@@ -486,15 +486,11 @@ def suggestion(
     elif verdict == "unlikely":
         why = "nothing speaks against plain training; compare the groups afterwards"
     elif verdict == "unclear":
-        why = "run this first, then the same with --method pde, and compare the worst groups on validation"
-    elif smallest < FEW:
-        method = "group_dro"
-        examples = f"{smallest} training example{'s' * (smallest != 1)}"
-        why = f"the smallest group has {examples}, too few for a balanced warm-up; compare with --method pde"
+        why = "run this first, then the same with --method auto, and compare the worst groups on validation"
     else:
-        method = "pde"
-        few = ": few, so compare with --method group_dro" if smallest < 5 * FEW else ""
-        why = f"the balanced warm-up set has {warmup:,} examples, {smallest:,} of each group{few}"
+        method = "auto"
+        few = ", few, so compare with --method group_dro" if smallest < 5 * FEW else ""
+        why = f"auto takes the cheapest method that is enough; the smallest group has {smallest:,} rows{few}"
     asked = dict(method=method, command=f"{command} --method {method}", why=why)
     return dict(warmup=warmup, per_group=smallest, **asked)
 

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 
+from ..algorithm.expansion import small_group_cap
 from ..algorithm.groups import Groups, balanced_subset, group_names, random_rank, stream
 from ..algorithm.metrics import averages, count_correct
 from ..core.arguments import Count, CountOrZero, number
@@ -178,6 +179,7 @@ class DFR(Fitted):
     label = "DFR-Val"
     fits_validation = True
     on = "val"  # the split that the last layer is fitted to
+    cap = None  # of a balanced subset, see `balanced_counts`
 
     @property
     def needs_groups(self):
@@ -218,7 +220,7 @@ class DFR(Fitted):
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             tried = self.tune(val, data, rng, mean, scale)
-            subsets = [balanced_subset(data.groups, rng, None, "skip") for _ in range(self.subsets)]
+            subsets = [balanced_subset(data.groups, rng, self.cap, "skip") for _ in range(self.subsets)]
             best = tried[0].C, tried[0].class_weight
             fits = [self.fit(*best, (data.x[at] - mean) / scale, data.y[at]) for at in subsets]
         weight, bias = (np.mean(part, 0) for part in zip(*fits))
@@ -228,13 +230,12 @@ class DFR(Fitted):
         if self.on == "train":
             self.used = np.unique(np.concatenate(subsets))
             self.pacing = self.make_pacing()
-        n_groups = (data.groups.counts > 0).sum()
-        size = len(subsets[0]) // n_groups
+        size, n_groups = len(subsets[0]), (data.groups.counts > 0).sum()
         accuracies = ", ".join(f"{candidate} {100 * candidate.worst_group:.1f} %" for candidate in tried[:7])
         notes = [
             f"no gradient steps{' in the second stage' * (self.epochs > 0)}: the last layer is the mean of "
-            f"{self.subsets} logistic regressions, each on {size:,} examples of each of {n_groups} groups of "
-            f"the {PARTS[self.on]} set; the curve has one entry, the result",
+            f"{self.subsets} logistic regressions, each on {size:,} examples balanced over {n_groups} groups "
+            f"of the {PARTS[self.on]} set; the curve has one entry, the result",
             f"C = {tried[0]} was chosen by the worst group on held-out validation examples: {accuracies}",
         ]
         if self.on == "val":
@@ -249,7 +250,7 @@ class DFR(Fitted):
     def tune(self, val: Embedded, data: Embedded, rng, mean, scale) -> list[Candidate]:
         "All candidates, judged on held-out validation examples, the best first."
         if self.on == "train":
-            held, subset = val, balanced_subset(data.groups, rng, None, "skip")
+            held, subset = val, balanced_subset(data.groups, rng, self.cap, "skip")
         else:
             one, other = halves(data.groups, rng, self.halving)
             held = data.part(other)
@@ -283,7 +284,7 @@ class DFR(Fitted):
                 f"the {part} set has no example of class {missing[0]}; add some, or use method {other!r}."
             )
         single = np.flatnonzero(data.groups.counts == 1)
-        if len(single):
+        if len(single) and self.cap is None:
             name = group_names(data.groups)[single[0]]
             raise ValueError(
                 f"the {part} set has a single example of {name}, too few to balance over; add examples, or "
@@ -314,6 +315,9 @@ class Heads(DFRTrain):
     name = "heads"
     label = "Balanced heads"
     network = "linear"
+
+    def setup(self):
+        self.cap = small_group_cap(self.groups)
 
     @classmethod
     def defaults(cls, kind: str, groups: Groups) -> "Heads":
