@@ -53,8 +53,7 @@ def find_method(name: str) -> type[Method]:
     "The class of a method. Raises `ValueError` for a name that is not known."
     if name in METHODS:
         return METHODS[name]
-    hints = dict(pde_auto=" (take 'pde', schedule 'auto')", auto=" here: robust_fit takes it, for one seed")
-    hint = hints.get(name) or did_you_mean(name, METHODS)
+    hint = " here: robust_fit takes it, for one seed" if name == "auto" else did_you_mean(name, METHODS)
     raise ValueError(f"method {name!r} is not known{hint}; there are {', '.join(METHODS)}.")
 
 

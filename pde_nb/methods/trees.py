@@ -51,8 +51,7 @@ class Trees(Fitted):
 
     def attach(self, model):
         if not isinstance(model, BoostedTrees):
-            kind = type(model).__name__
-            raise CannotRun(f"method 'trees' fits trees to rows of numbers, and the model is a {kind}.")
+            raise CannotRun(f"method 'trees' fits trees to rows of numbers, no {type(model).__name__}.")
         return []
 
     def after_first(self, first: FirstStageResult, model: BoostedTrees) -> list[str]:
@@ -88,6 +87,4 @@ def check_same(model: BoostedTrees, wanted, x):
         scores = model(torch.as_tensor(x[:256], device=model.start.device)).cpu().numpy()
     scores = scores[:, 1] if model.n_scores == 1 else scores
     if not np.allclose(scores, wanted[:256], rtol=1e-3, atol=1e-3):
-        raise RuntimeError(
-            "the trees do not give scikit-learn's scores; install the version that was tested."
-        )
+        raise RuntimeError("the trees do not give scikit-learn's scores; install a version that was tested.")

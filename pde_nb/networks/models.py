@@ -62,8 +62,7 @@ def model_family(
     """
     usual = lookup(kind, USUAL, "the kind of inputs")
     if name in SMALL:
-        rows = "features", "table"
-        takes = dict(small_cnn=KINDS[:2], trees=rows).get(name, ("pictures", "pixels", *rows))
+        takes = dict(small_cnn=KINDS[:2], trees=KINDS[3:]).get(name, (*KINDS[:2], *KINDS[3:]))
         family = "small"
     elif name in TEXT_MODELS or "/" in name or os.sep in name or (Path(name) / "config.json").is_file():
         family, takes = "texts", ("texts",)

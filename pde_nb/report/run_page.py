@@ -139,8 +139,7 @@ def origin_section(record: RunRecord) -> list[dict]:
             if judged_in(record, split) == "predicted":
                 words += f", {kept.labelled(SPLITS.index(split))[0] or 'none'} of them labelled by hand"
             ladder.append({"for": use, "groups": words})
-    caption = "From the firmest to the weakest: true groups, the labelled part of them, predicted groups, "
-    caption += "classes, the average."
+    caption = "The firmest first: true groups, the labelled part, predicted groups, classes, the average."
     blocks = [table("rungs", ladder, caption)]
     for name, of in kept.guess.record["attributes"].items():
         blocks += guess_blocks(name, of, kept.guess.record["seen"])
@@ -384,12 +383,12 @@ def growths(record: RunRecord) -> list[float]:
     return [b["epoch"] - 0.5 for a, b in zip(curve, curve[1:]) if b["stage"] > a["stage"]]
 
 
-def over_epochs(record: RunRecord, y_label: str, shaded: bool = True):
+def over_epochs(record: RunRecord, y_label: str):
     "Axes over the epochs of a run: its warm-up, where the active set grew, and the chosen epoch."
     fig, ax = new_axes("epoch", y_label)
     grown = growths(record)
     ax.xaxis.set_major_locator(MaxNLocator(6, integer=True, steps=[1, 2, 5, 10]))
-    if grown and shaded:
+    if grown:
         ax.axvspan(-0.5, grown[0], color=DAY["shade"], lw=0, zorder=0)
     for i, epoch in enumerate(grown):
         ax.axvline(epoch, ymax=1 if i == 0 or len(grown) <= 8 else 0.05, color=DAY["soft"], lw=0.8, ls=":")

@@ -216,9 +216,8 @@ def write_record_of(folder, content: dict):
     write_checked(Path(folder) / "record.json", RECORD, dict(content, files=files))
 
 
-def take_run(source, folder, notes: list[str]):
+def take_run(source: Path, folder: Path, notes: list[str]):
     "Copy a finished run into another folder, in place of what run is there, with notes; the record last."
-    source, folder = Path(source), Path(folder)
     plain = read_record_of(source)
     for name in RUN_FILES:
         (folder / name).unlink(missing_ok=True)
