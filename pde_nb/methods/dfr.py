@@ -20,7 +20,7 @@ from ..algorithm.expansion import small_group_cap
 from ..algorithm.groups import Groups, balanced_subset, group_names, random_rank, stream
 from ..algorithm.metrics import averages, count_correct
 from ..core.arguments import Count, CountOrZero, number
-from .base import PARTS, Fitted, Method
+from .base import PARTS, CannotRun, Fitted, Method
 from .jtt import FirstStageResult, LastEpochERM
 from ..networks.heads import head_name
 
@@ -69,10 +69,10 @@ def moments(embedded: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, " d"]
 
 # %% ../../nbs/07_methods/07_dfr.ipynb #15472786
 def head_of(model: torch.nn.Module) -> torch.nn.Linear:
-    "The last layer. Raises `ValueError` unless it is linear and has a bias."
+    "The last layer. Raises `CannotRun` unless it is linear and has a bias."
     head = model.get_submodule(head_name(model))
     if not isinstance(head, torch.nn.Linear) or head.bias is None:
-        raise ValueError(f"the last layer is {head}; take a model that ends in a linear layer with a bias.")
+        raise CannotRun(f"the last layer is {head}; take a model that ends in a linear layer with a bias.")
     return head
 
 
@@ -322,11 +322,11 @@ class Heads(DFRTrain):
 
 
 def check_ends_in_head(first: FirstStageResult, embedded: Float[np.ndarray, "train d"]):
-    "Raises `ValueError` unless the model's scores are what its last linear layer makes of the embeddings."
+    "Raises `CannotRun` unless the model's scores are what its last linear layer makes of the embeddings."
     head = head_of(first.model)
     scores = embedded[:64] @ head.weight.detach().cpu().numpy().T + head.bias.detach().cpu().numpy()
     if not np.allclose(scores, first.scores[:64], rtol=0.05, atol=0.05):
-        raise ValueError(
+        raise CannotRun(
             "the last linear layer does not give the model's scores, since something comes after it; "
             "take a model that ends in a linear layer."
         )

@@ -69,7 +69,7 @@ from .record import FirstStageRecord, RunRecord, conclude, save_record
 from .selection import in_group, outputs
 from .settings import Settings
 from .spec import RunSpec, build, built_config, decide
-from .trainer import Trainer, train
+from .trainer import NoModel, Trainer, train
 
 # %% ../../nbs/09_training/15_fit.ipynb #ft00004
 @dataclass(frozen=True)
@@ -443,7 +443,7 @@ def climb(
             try:
                 spec = decide(data, deepcopy(model), name, **options)
                 fit = fit_spec(spec, data, **vars(own))
-            except ValueError as e:
+            except (CannotRun, NoModel) as e:
                 errors.append(e)
                 notes.append(f"{name} was not trained: {e}")
                 continue
