@@ -489,8 +489,7 @@ def suggestion(
         why = "run this first, then the same with --method auto, and compare the worst groups on validation"
     else:
         method = "auto"
-        few = ", few, so compare with --method group_dro" if smallest < 5 * FEW else ""
-        why = f"auto takes the cheapest method that is enough; the smallest group has {smallest:,} rows{few}"
+        why = f"auto takes the cheapest method that is enough; the smallest group has {smallest:,} rows"
     asked = dict(method=method, command=f"{command} --method {method}", why=why)
     return dict(warmup=warmup, per_group=smallest, **asked)
 

@@ -140,8 +140,7 @@ BENCHMARKS = {
 def set_folder(name: str, root) -> Path | None:
     "The first of the folders in which a set is looked for that has one of its tables; None where none has."
     files = [table for forms in BENCHMARKS[name].tables for table in forms]
-    has = [place for place in places(name, root) if any((place / file).exists() for file in files)]
-    return has[0] if has else None
+    return next((at for at in places(name, root) if any((at / file).exists() for file in files)), None)
 
 
 def places(name: str, root) -> list[Path]:
@@ -150,8 +149,8 @@ def places(name: str, root) -> list[Path]:
 
 def absent(name: str, root) -> str:
     "What is said of a set that is nowhere."
-    first = " or ".join(BENCHMARKS[name].tables[0])
-    return f"there is no {first} in {', '.join(map(str, places(name, root)))}"
+    looked = ", ".join(map(str, places(name, root)))
+    return f"there is no {' or '.join(BENCHMARKS[name].tables[0])} in {looked}"
 
 
 def where(name: str, root=".") -> str:
@@ -623,7 +622,12 @@ def unpacked_set(name: str, parts: dict[Path, str | None], folder: Path, progres
             zipfile.ZipFile(path).extractall(folder)
         elif tarfile.is_tarfile(path):
             with tarfile.open(path, errorlevel=1) as opened:
-                opened.extractall(folder, filter="data")
+                how = dict(filter="data") if hasattr(tarfile, "data_filter") else {}
+                for member in () if how else opened:  # Python before 3.10.12 and 3.11.4
+                    inside = (folder / member.name).resolve().is_relative_to(folder.resolve())
+                    if not (inside and (member.isfile() or member.isdir())):
+                        raise ValueError(f"{member.name!r} leads out of its folder, or is no file")
+                opened.extractall(folder, **how)
         else:
             raise ValueError("it is no archive (tar, tar.gz and zip are understood)")
     tables = BENCHMARKS[name].tables[0]

@@ -132,9 +132,7 @@ def keep_memory() -> bool:
     """
     if any(name.startswith("MALLOC_") for name in os.environ):
         return False
-    trim_threshold, top_pad = -1, -2  # as malloc.h numbers them
-    mmap_threshold = -3
-    options = {mmap_threshold: 1 << 30, trim_threshold: (1 << 31) - 1, top_pad: 1 << 26}
+    options = {-3: 1 << 30, -1: (1 << 31) - 1, -2: 1 << 26}  # M_MMAP_THRESHOLD, M_TRIM_THRESHOLD, M_TOP_PAD
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError, TypeError):
