@@ -2,22 +2,24 @@
 
     python benchmarks/remedies.py TASK --root FOLDER --out FOLDER [--only NAME ...] [--seeds N] [--device D]
 
-FOLDER of --root holds waterbirds_features.npz (x, y, place, split), adult.csv, sick.csv, coloured_mnist.npz.
+FOLDER of --root holds waterbirds_features.npz (x, y, place, split), adult.csv, sick.csv, coloured_mnist.npz,
+waterbirds_v1.0 and mobilenet_v2.safetensors.
 Each contender writes OUT/TASK/NAME.json with what half A of test shows, and OUT/TASK/half_b/NAME.json
 with the other half, which nothing here reads. A command that was cut off goes on with the next seed.
 """
 
 import argparse
 import base64
+import os
 import time
 import warnings
+from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import product
 from math import ceil
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import torch
@@ -39,7 +41,7 @@ from pde_nb.training.presets import DEFAULTS
 from pde_nb.training.selection import outputs
 from pde_nb.training.trainer import Trainer, train
 
-FOLDS, SUBSETS, DRAWS = 5, 10, 2000
+FOLDS, SUBSETS = 5, 10
 STRENGTHS = 1.0, 0.1, 0.01, 0.001
 BUDGETS = 3  # of the task, that a base with an addition may use
 
@@ -55,9 +57,13 @@ class Task:
     settings: dict = field(default_factory=dict)
     mean: bool = False  # whether the figure is the mean of the groups, in place of the worst one
     device: str = "cpu"
+    weights: str = "pretrained"
+    inputs: dict = field(default_factory=dict)
 
 
 QUICK = 1e-3, 1e-2  # learning rates
+PLAIN = dict(batch_size=64, weight_decay=1e-3, bf16=True, channels_last=True, eval_batch=512)
+FLIPPED = dict(size=224, augment=("flip", "crop"))
 SENTENCES = ["sentence_A", "sentence_B"]
 TASKS = {
     "waterbirds_features": Task(
@@ -72,6 +78,10 @@ TASKS = {
         dict(data="coloured_mnist.npz", label="y", attribute="colour"),
         *(2, (1e-2, 3e-2), "small_cnn", dict(channels_last=True), True),
     ),
+    "waterbirds_224": Task(
+        dict(data="waterbirds", root="."),
+        *(6, (1e-3,), "mobilenet_v2", PLAIN, False, "cpu", "mobilenet_v2.safetensors", FLIPPED),
+    ),
 }
 
 
@@ -80,7 +90,7 @@ TASKS = {
 
 @dataclass
 class Pieces(Method):
-    "A method on all rows that is judged after each piece of a pass; an epoch is a piece."
+    "Plain training that is judged after each piece of a pass; an epoch is a piece."
 
     piece: int = 64  # examples, whole batches
 
@@ -90,11 +100,6 @@ class Pieces(Method):
 
     def within(self, passes, groups, n_val=0):
         return replace(self, epochs=round(passes * ceil(len(groups) / self.piece)))
-
-
-@dataclass
-class PlainPieces(Pieces):
-    "Plain training."
 
 
 @dataclass
@@ -179,22 +184,15 @@ class AdjustedPDE(Adjusted, PDE):
 
 
 @dataclass
-class AdjustedAll(Adjusted, PlainPieces):
+class AdjustedAll(Adjusted, Pieces):
     "All rows from the start, with adjusted logits."
 
     tau: float = 1.0
 
 
-IN_PIECES = dict(erm=PlainPieces, resampling=ResamplingPieces, group_dro=GroupDROPieces, all_gla=AdjustedAll)
+IN_PIECES = dict(erm=Pieces, resampling=ResamplingPieces, group_dro=GroupDROPieces, all_gla=AdjustedAll)
 
 # ---- what a run says ---------------------------------------------------------------------------
-
-
-def expected_worst(correct, total, rng):
-    "The mean of the least accuracy of all groups over draws of their Beta distributions."
-    filled = total > 0
-    draws = rng.beta(1 + correct[filled], 1 + (total - correct)[filled], (DRAWS, filled.sum()))
-    return draws.min(1).mean()
 
 
 def half_a(data):
@@ -233,15 +231,20 @@ class Study:
             method = replace(method, tau=self.chosen[base]["tau"])
         return method.within(budgets * self.task.passes, self.all_groups, len(self.val))
 
+    def network(self, data, seed, n=None):
+        "What makes batches of some data, and a network with a score for each of `n`: the classes, if None."
+        model = self.task.model or default_model(data.inputs.kind, None)
+        how = input_settings(model, data.inputs.kind) | self.task.inputs
+        how |= dict(channels_last=self.settings.channels_last, device=self.task.device, progress=False)
+        source = make_source(data, **how)
+        how = dict(kind=source.kind, shape=source.shape, weights=self.task.weights, seed=seed)
+        return source, make_model(model, n_classes=n or data.n_classes, **how)
+
     def run(self, method, base, data=None, seed=None, watch=None):
         "A trained run of a method."
         data, seed = self.data if data is None else data, self.seed if seed is None else seed
-        model = self.task.model or default_model(data.inputs.kind, None)
-        how = input_settings(model, data.inputs.kind)
-        source = make_source(data, device=self.task.device, progress=False, **how)
         grouped = base in ("gla", "all_gla")
-        n = data.train_groups.n_groups if grouped else data.n_classes
-        net = make_model(model, n_classes=n, kind=source.kind, shape=source.shape, seed=seed)
+        source, net = self.network(data, seed, data.train_groups.n_groups if grouped else None)
         net = GroupScores(net, data.n_classes) if grouped else net
         settings = replace(self.settings, lr=self.chosen[base]["lr"], evaluate="full" if watch else "pruned")
         trainer = Trainer(net, data, source, method, settings, seed)
@@ -367,24 +370,19 @@ class Study:
             on_val[asked] = self.heads(x, self.val, at, asked, C)
         return on_val
 
-    def expected(self, base):
-        best, rng = SimpleNamespace(score=-1.0, weights=None), np.random.default_rng([self.seed, 47])
-
-        def watch(trainer, found):
-            score = expected_worst(found.correct, found.total, rng)
-            if score > best.score:
-                best.score, best.weights = score, deepcopy(trainer.model.state_dict())
-
-        trainer = self.run(self.method(base), base, watch=watch)
-        trainer.model.load_state_dict(best.weights)
-        return self.both(trainer)
-
     # models of scikit-learn
 
     @cache
     def encoded(self):
-        source = make_source(self.data, progress=False)
-        return source.batch(np.arange(len(self.data))).cpu().numpy()
+        "Rows as numbers; pictures as what enters the last layer of the network before any training."
+        rows = np.arange(len(self.data))
+        if self.data.inputs.kind != "pictures":
+            return make_source(self.data, progress=False).batch(rows).cpu().numpy()
+        source, net = self.network(self.data, self.seed)
+        net = net.to(self.task.device).eval()
+        x = outputs(net, source, rows, 512, nullcontext, embeddings(net)).cpu().numpy()
+        train = x[self.data.rows("train")]
+        return (x - train.mean(0)) / np.maximum(train.std(0), 1e-6)
 
     def fitted(self, base, with_val=False):
         "A linear head, logistic regression or boosted trees, their setting chosen on validation."
@@ -449,9 +447,8 @@ ADDED = {
     "refit": ("subsample", "group_dro", "pde"),
     "cf": ("subsample", "group_dro", "pde"),
     "repair": ("erm", "subsample", "pde"),
-    "expected": ("subsample", "pde"),
 }
-FITTED = {"features": ("heads",), "table": ("logistic", "trees")}
+FITTED = {"features": ("heads",), "pictures": ("heads",), "table": ("logistic", "trees")}
 
 
 def contenders(data):
@@ -475,12 +472,12 @@ def tuned(task, data, base, out, say):
     if not path.exists():
         tried = []
         taus = (0.5, 1.0, 1.5) if "gla" in base else (None,)
-        for lr, tau in product(task.rates, taus):
-            one = dict(lr=lr) | ({} if tau is None else dict(tau=tau))
+        ways = [dict(lr=lr) | ({} if tau is None else dict(tau=tau)) for lr, tau in product(task.rates, taus)]
+        for one in ways if len(ways) > 1 else ():
             study = Study(task, data, 100, {base: one})
             on_val, *_ = study.show(base, "base")
             tried.append(dict(settings=one, score=list(study.key(judged(data, study.val, on_val)))))
-        chosen = max(tried, key=lambda one: one["score"])["settings"]
+        chosen = max(tried, key=lambda one: one["score"])["settings"] if tried else ways[0]
         path.parent.mkdir(parents=True, exist_ok=True)
         write_sealed(path, dict(tried=tried, chosen=chosen))
         say(f"{base}: {chosen}")
@@ -522,8 +519,7 @@ def run_contender(name, task, data, seeds, out, say):
 
 
 def main():
-    form = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=form)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("task", choices=TASKS)
     parser.add_argument("--root", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
@@ -533,11 +529,11 @@ def main():
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     task = replace(TASKS[args.task], device=args.device)
-    data = open_data(**dict(task.open, data=str(args.root / task.open["data"])))
+    out = args.out.resolve() / args.task
+    os.chdir(args.root)
+    data = open_data(**task.open)
     for name in args.only or contenders(data):
-        run_contender(
-            name, task, data, range(100, 100 + args.seeds), args.out / args.task, partial(print, flush=True)
-        )
+        run_contender(name, task, data, range(100, 100 + args.seeds), out, partial(print, flush=True))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['MAX_GROUPS', 'USES', 'as_column', 'Groups', 'make_groups', 'positions', 'group_names', 'group_table',
            'balanced_counts', 'stream', 'random_rank', 'balanced_subset', 'Overlap', 'overlapping_groups',
-           'warn_of_gaps', 'group_sum', 'minority_groups']
+           'warn_of_gaps', 'group_sum']
 
 # %% ../../nbs/02_algorithm/01_groups.ipynb #b85e5d78
 import hashlib
@@ -83,6 +83,11 @@ class Groups:
         "The groups of some of the examples, in the coding of the whole."
         trusted = None if self.trusted is None else self.trusted[rows]
         return Groups(self.ids[rows], self.variables, self.values, trusted)
+
+    def joined(self, other: "Groups") -> "Groups":
+        "The groups of these examples and of others after them, in the same coding."
+        trusted = None if self.trusted is None else np.concatenate([self.trusted, other.trusted])
+        return Groups(np.concatenate([self.ids, other.ids]), self.variables, self.values, trusted)
 
     @cached_property
     def digest(self) -> str:
@@ -289,11 +294,3 @@ def group_sum(
     ids = groups.ids + groups.n_groups * np.arange(len(flat))[:, None]
     sums = np.bincount(ids.ravel(), flat.ravel(), len(flat) * groups.n_groups)
     return sums.reshape(*values.shape[:-1], groups.n_groups)
-
-# %% ../../nbs/02_algorithm/01_groups.ipynb #99861a75
-def minority_groups(groups: Groups) -> Bool[np.ndarray, " groups"]:
-    "True for every group that is not the largest of its class (the first of equals counts as largest)."
-    by_class = groups.counts.reshape(groups.shape[0], -1)
-    minority = np.ones(by_class.shape, bool)
-    minority[np.arange(len(by_class)), by_class.argmax(1)] = False
-    return minority.ravel()

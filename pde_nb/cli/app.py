@@ -6,7 +6,6 @@
 __all__ = ['START', 'USUAL', 'app', 'sets', 'version', 'methods', 'comments_of', 'typing_error', 'pde']
 
 # %% ../../nbs/14_cli/08_app.ipynb #ap0004
-import gc
 import inspect
 import os
 import re
@@ -121,7 +120,6 @@ def pde(argv: list[str] | None = None):
         sys.exit(Exit.BAD_INPUT)
     except (ValueError, KeyboardInterrupt) as error:
         sys.exit(tell(prog, error))
-    gc.freeze()  # else Python looks for cycles in every package once more
     status = run_command(prog, lambda: command(*bound.args, **bound.kwargs), shared=words[0:1] == ["train"])
     if status:
         sys.exit(status)

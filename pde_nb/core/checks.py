@@ -18,8 +18,11 @@ def test_rel(
     want,  # the same shape
     tol: float,  # largest allowed relative error
 ) -> float:  # the relative error
-    "Assert that `got` is `want` up to a relative error."
-    err = relative_error(got, want)
+    "Assert that `got` is `want`, all finite, up to a relative error ‖got − want‖ / ‖want‖."
+    got, want = np.asarray(got, float), np.asarray(want, float)
+    assert got.shape == want.shape, f"shapes differ: {got.shape} and {want.shape}"
+    assert np.isfinite(got).all() and np.isfinite(want).all(), "there are values that are not finite"
+    err = float(np.linalg.norm(got - want) / max(np.linalg.norm(want), np.finfo(float).tiny))
     assert err <= tol, f"relative error {err:.2e}, more than {tol:.0e}"
     return err
 
@@ -30,10 +33,7 @@ def test_bytes(
 ):
     "Assert that two files are equal byte for byte."
     got, want = (one if isinstance(one, bytes) else Path(one).read_bytes() for one in (got, want))
-    if got != want:
-        pairs = enumerate(zip(got, want))
-        place = next((k for k, (one, other) in pairs if one != other), min(len(got), len(want)))
-        raise AssertionError(f"{len(got):,} and {len(want):,} bytes, which differ from byte {place:,} on")
+    assert got == want, f"{len(got):,} and {len(want):,} bytes, which differ"
 
 
 @contextmanager
@@ -55,15 +55,6 @@ def quiet():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
-
-# %% ../../nbs/01_core/02_checks.ipynb #a0a276a3
-def relative_error(got, want) -> float:
-    "‖got − want‖ / ‖want‖. Raises `AssertionError` when shapes differ or a value is not finite."
-    got = np.asarray(got, float)
-    want = np.asarray(want, float)
-    assert got.shape == want.shape, f"shapes differ: {got.shape} and {want.shape}"
-    assert np.isfinite(got).all() and np.isfinite(want).all(), "there are values that are not finite"
-    return float(np.linalg.norm(got - want) / max(np.linalg.norm(want), np.finfo(float).tiny))
 
 # %% ../../nbs/01_core/02_checks.ipynb #2f8bb547
 def two_features(

@@ -11,7 +11,7 @@ from contextlib import suppress
 import torch
 from torch import Tensor
 
-from ..algorithm.metrics import GroupCounts, figures, figures_table
+from ..algorithm.metrics import GroupCounts
 from ..core.arguments import whole_number
 from ..core.environment import import_torchvision
 
@@ -91,10 +91,6 @@ class WorstGroupAccuracy(Metric):
             raise ValueError("no example of any group was counted yet; call update first.")
         n_correct, n = int(self.n_correct), int(self.n_examples)
         return GroupCounts(self.correct.cpu().numpy(), total, self.names, n_correct, n)
-
-    def report(self) -> str:
-        "All groups with their intervals, and the averages, as text."
-        return figures_table(figures(self.counts())).text()
 
 # %% ../../nbs/12_deployment/05_metric.ipynb #wm000008
 def fits(preds, target, groups, n_groups: int) -> bool:

@@ -56,6 +56,9 @@ class Method(Checked):
     hands_over = False  # whether that is kept beside the result of a first stage, for the second
     in_comparisons = True  # whether a comparison of all methods includes it
     fits_validation = False  # whether the model is fitted to validation, so that its figures there flatter
+    held_right = (
+        None  # which rows of validation are right by models that have not seen them; None: by its own
+    )
     network = None  # name of the network that it brings in place of the other small ones; None: any will do
 
     def __init_subclass__(cls, **kwargs):
@@ -233,7 +236,7 @@ def settings_text(settings: dict) -> str:
     return ", ".join(f"{name} {value}" for name, value in settings.items() if value is not None)
 
 # %% ../../nbs/07_methods/01_base.ipynb #74721d06
-PARTS = {"train": "training", "val": "validation"}
+PARTS = {"train": "training", "val": "validation", "both": "training and validation"}
 
 
 class CannotRun(ValueError):

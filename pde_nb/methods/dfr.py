@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['STRENGTHS', 'sparse_regression', 'head_of', 'put_head', 'halves', 'weightings', 'DFR', 'DFRTrain', 'Heads',
-           'check_ends_in_head']
+           'HeadsVal', 'check_ends_in_head']
 
 # %% ../../nbs/07_methods/07_dfr.ipynb #8b8c6481
 import inspect
@@ -131,6 +131,11 @@ class Embedded:
         "Some of the examples."
         return Embedded(self.x[at], self.y[at], self.groups.part(at))
 
+    def joined(self, other: "Embedded") -> "Embedded":
+        "These examples and others, whose groups have the same coding."
+        x, y = np.concatenate([self.x, other.x]), np.concatenate([self.y, other.y])
+        return Embedded(x, y, self.groups.joined(other.groups))
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -180,7 +185,7 @@ class DFR(Fitted):
 
     @property
     def needs_groups(self):
-        return (self.on,)
+        return ("train", "val") if self.on == "both" else (self.on,)
 
     def __post_init__(self):
         "Make lists of single strengths and weights; raises `ValueError` for settings out of range."
@@ -208,7 +213,7 @@ class DFR(Fitted):
     def after_first(self, first: FirstStageResult, model) -> list[str]:
         "Fit the last layer anew, as the mean of regressions on balanced subsets, and put it into the model."
         train, val = (Embedded(*first.embedded(split)) for split in ("train", "val"))
-        data = train if self.on == "train" else val
+        data = train.joined(val) if self.on == "both" else train if self.on == "train" else val
         self.check_fitted(data)
         mean, scale = np.zeros(data.x.shape[1]), np.ones(data.x.shape[1])
         if self.standardise:
@@ -219,13 +224,13 @@ class DFR(Fitted):
             tried = self.tune(val, data, rng, mean, scale)
             subsets = [balanced_subset(data.groups, rng, self.cap, "skip") for _ in range(self.subsets)]
             best = tried[0].C, tried[0].class_weight
-            fits = [self.fit(*best, (data.x[at] - mean) / scale, data.y[at]) for at in subsets]
-        weight, bias = (np.mean(part, 0) for part in zip(*fits))
+            weight, bias = self.fit_mean(*best, data, subsets, mean, scale)
         model.load_state_dict(first.model.state_dict())
         check_ends_in_head(first, train.x)
         put_head(model, *as_head(weight, bias, mean, scale))
-        if self.on == "train":
-            self.used = np.unique(np.concatenate(subsets))
+        if self.on != "val":
+            used = np.unique(np.concatenate(subsets))
+            self.used = used[used < len(train.y)]
             self.pacing = self.make_pacing()
         size, n_groups = len(subsets[0]), (data.groups.counts > 0).sum()
         accuracies = ", ".join(f"{candidate} {100 * candidate.worst_group:.1f} %" for candidate in tried[:7])
@@ -235,7 +240,7 @@ class DFR(Fitted):
             f"of the {PARTS[self.on]} set; the curve has one entry, the result",
             f"C = {tried[0]} was chosen by the worst group on held-out validation examples: {accuracies}",
         ]
-        if self.on == "val":
+        if self.on != "train":
             notes.append(
                 "the last layer was fitted to the validation set, so the validation figures are too good; "
                 "those of the test set are not"
@@ -246,27 +251,51 @@ class DFR(Fitted):
 
     def tune(self, val: Embedded, data: Embedded, rng, mean, scale) -> list[Candidate]:
         "All candidates, judged on held-out validation examples, the best first."
-        if self.on == "train":
-            held, subset = val, balanced_subset(data.groups, rng, self.cap, "skip")
-        else:
+        judged, folds = self.folds(val, data, rng)
+        if self.standardise == "fitted":
+            mean, scale = moments(data.x[folds[0][0][0]])
+        x, tried, right = (judged.x - mean) / scale, [], []
+        for C in self.strengths:
+            for class_weight in weightings(self.class_weights, self.groups.shape[0], self.tuning_ties):
+                said = np.zeros_like(judged.y)
+                for subsets, held in folds:
+                    how = subsets, mean, scale, self.tuning_iterations
+                    weight, bias = self.fit_mean(C, class_weight, data, *how)
+                    said[held] = (x[held] @ weight.T + bias).argmax(1)
+                counts = count_correct(said, judged.y, judged.groups)
+                accuracies = counts.worst_group, float(averages(counts)["group_mean"])
+                tried.append(Candidate(C, class_weight, *accuracies))
+                right.append(said == judged.y)
+        ranked = ranking(tried, self.tuning_ties)
+        if self.on == "both":
+            self.held_right = right[tried.index(ranked[0])]
+        return ranked
+
+    def folds(self, val: Embedded, data: Embedded, rng) -> tuple[Embedded, list]:
+        "The examples that candidates are judged on, and parts of them with the subsets to fit for each."
+        if self.on == "val":
             one, other = halves(data.groups, rng, self.halving)
-            held = data.part(other)
             subset = one[balanced_subset(data.groups.part(one), rng, None, "skip")]
             if len(np.unique(data.y[subset])) < self.groups.shape[0]:
                 raise ValueError(f"halving={self.halving!r} leaves a class without an example: use 'group'.")
-            if self.standardise == "fitted":
-                mean, scale = moments(data.x[subset])
-        x, y, held_x = (data.x[subset] - mean) / scale, data.y[subset], (held.x - mean) / scale
-        tried = []
-        for C in self.strengths:
-            for class_weight in weightings(self.class_weights, self.groups.shape[0], self.tuning_ties):
-                weight, bias = self.fit(C, class_weight, x, y, self.tuning_iterations)
-                counts = count_correct((held_x @ weight.T + bias).argmax(1), held.y, held.groups)
-                accuracies = counts.worst_group, float(averages(counts)["group_mean"])
-                tried.append(Candidate(C, class_weight, *accuracies))
-        return ranking(tried, self.tuning_ties)
+            return data.part(other), [([subset], slice(None))]
+        if self.on == "train":
+            return val, [([balanced_subset(data.groups, rng, self.cap, "skip")], slice(None))]
+        part, n_train, folds = random_rank(val.groups, rng) % 5, len(data.y) - len(val.y), []
+        for k in range(5):
+            rest = np.concatenate([np.arange(n_train), n_train + np.flatnonzero(part != k)])
+            groups = data.groups.part(rest)
+            subsets = [rest[balanced_subset(groups, rng, self.cap, "skip")] for _ in range(3)]
+            folds.append((subsets, part == k))
+        return val, folds
 
-    def fit(self, C: float, class_weight, x, y, iterations: int = 100):
+    def fit_mean(self, C: float, class_weight, data: Embedded, subsets, mean, scale, iterations: int = 100):
+        "Weight and bias of the mean of the regressions on some subsets."
+        how = C, class_weight, iterations
+        fits = [self.fit((data.x[at] - mean) / scale, data.y[at], *how) for at in subsets]
+        return tuple(np.mean(part, 0) for part in zip(*fits))
+
+    def fit(self, x, y, C: float, class_weight, iterations: int = 100):
         "Weight and bias of a regression on standardised embeddings."
         how = self.groups.shape[0], self.seed, class_weight, iterations, self.penalty
         return sparse_regression(x, y, C, *how)
@@ -319,6 +348,16 @@ class Heads(DFRTrain):
     @classmethod
     def defaults(cls, kind: str, groups: Groups) -> "Heads":
         return cls()
+
+
+@dataclass
+class HeadsVal(Heads):
+    "Balanced heads that are fitted to validation too, and judged there by heads that have not seen the row."
+
+    name = "heads_val"
+    fits_validation = True
+    in_comparisons = False
+    on = "both"
 
 
 def check_ends_in_head(first: FirstStageResult, embedded: Float[np.ndarray, "train d"]):

@@ -47,7 +47,8 @@ def draw_network(
 
 def sample_alignments(W, sample: Sample) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     "Alignments with the core and with the spurious feature, (J,) each, and with the noise, (J, n, P − 2)."
-    return W @ sample.v_c, W @ sample.v_s, np.einsum("jd,ipd->jip", W, sample.noise)
+    along = W @ sample.noise.reshape(-1, W.shape[1]).T  # by BLAS, which einsum is not
+    return W @ sample.v_c, W @ sample.v_s, along.reshape(len(W), *sample.noise.shape[:2])
 
 
 def norm_error(got, want) -> float:
@@ -85,7 +86,7 @@ def model_output(power: int = 3) -> Found:
 # %% ../../nbs/03_theory/03_gradients.ipynb #0d5da6f3
 def residuals(F_c: float, F_s: float, y, a, n) -> np.ndarray:
     "ℓ_i of every example, from the feature outputs and the alignments with the noise, (J, n, P − 2)."
-    return expit(-F_c - y * a * F_s - y * (n**3).sum((0, 2)))
+    return expit(-F_c - y * a * F_s - y * (n * n * n).sum((0, 2)))
 
 
 def residual_of_margin(signed: bool = True) -> Found:  # False: without the factor y_i a_i
@@ -114,7 +115,7 @@ def complex_step(W, sample: Sample, direction, h: float = 1e-30, logistic: bool 
     """Derivative of the logistic (or exponential) loss along a direction, from the definition of the loss
     alone: the imaginary part of L(W + ih·direction), divided by h."""
     z = dense_patches(sample) @ (W + 1j * h * direction).T
-    loss = np.exp(-sample.y * (z**3).sum((1, 2)))
+    loss = np.exp(-sample.y * (z * z * z).sum((1, 2)))
     if logistic:
         loss = np.log1p(loss)
     return float(loss.mean().imag / h)

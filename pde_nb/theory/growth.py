@@ -151,7 +151,7 @@ def early_run(
         F_c, F_s = feature_output(c, model.beta_c), feature_output(s, model.beta_s)
         ell, g = residuals(F_c, F_s, sample.y, sample.a, along), expit(-F_c - F_s)
         of_conflict, apart = ell[~agree].sum() / n, np.abs(np.log(ell[agree] / g)).max()
-        Z = np.abs(sample.y * (along**3).sum((0, 2))).max()
+        Z = np.abs(sample.y * (along * along * along).sum((0, 2))).max()
         steps = update @ sample.v_c, update @ sample.v_s
         rows.append((c, s, *steps, F_c, F_s, g, of_conflict, apart, Z, np.abs(along).max()))
         W = W + update

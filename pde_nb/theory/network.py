@@ -21,7 +21,7 @@ def output_dense(
     "`eq:model` on dense patches."
     d = x.shape[-1]
     z = x @ W[:, :d].T + (W[:, d] if W.shape[1] > d else 0)
-    return (z**3).sum((1, 2))
+    return (z * z * z).sum((1, 2))
 
 # %% ../../nbs/03_theory/02_network.ipynb #ea0326c8
 @dataclass(frozen=True, eq=False)

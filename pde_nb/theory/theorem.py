@@ -272,8 +272,9 @@ def learning_time(
 
     def window(values, pick):
         "For each segment the least or largest of the values of all segments from which a step can reach it."
-        begin = np.minimum(np.searchsorted(reached, lo), np.arange(len(lo)))
-        return np.array([pick(values[i : k + 1]) for k, i in enumerate(begin)])
+        at = np.arange(len(lo))
+        begin = np.minimum(np.searchsorted(reached, lo), at)
+        return pick.reduceat(np.append(values, values[-1]), np.stack([begin, at + 1], 1).ravel())[::2]
 
     C, A, R = (np.full(len(lo), x) for x in (lv.C, lv.A, lv.R))
     for _ in range(500):  # add up what the rest of the weights can grow, until that implies itself
@@ -281,7 +282,7 @@ def learning_time(
         check_signal(rates, lv, edges, C, R)
         m, M = rates["m"], rates["M"]
         reached = np.maximum.accumulate(hi * (1 + M * hi))
-        tau = (1 / lo - 1 / hi) / window(m / (1 + m * hi), np.min)
+        tau = (1 / lo - 1 / hi) / window(m / (1 + m * hi), np.minimum)
         before = C, A, R
         C, A, R = (getattr(lv, name) + np.cumsum(tau * rates[name]) for name in "CAR")
         if all(np.allclose(x, y, rtol=1e-9, atol=0) for x, y in zip((C, A, R), before)):
@@ -292,7 +293,7 @@ def learning_time(
     if step > 1:
         what = f"lr={lr} is {step:.3g} times too large for the largest alignment to stay the largest"
         raise outside(what, "a smaller learning rate")
-    lower = float(((1 / lo - 1 / hi) / window(M / (1 + M * lo), np.max))[first:].sum())
+    lower = float(((1 / lo - 1 / hi) / window(M / (1 + M * lo), np.maximum))[first:].sum())
     probability = 1 - delta if start is None else 1 - 0.1 * delta
     other = float(C[-1] + rates["C"][-1])
     return LearningTime(lower, float(np.ceil(tau.sum())), probability, v, other, other / lv.C)

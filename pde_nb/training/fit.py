@@ -397,7 +397,7 @@ def cross_fitted(
     return right
 
 
-LADDER = "heads", "trees", "pde"  # methods, the cheapest first; trees for tables
+LADDER = "heads_val", "trees", "pde"  # methods, the cheapest first; trees for tables
 DRAWS, AHEAD = 2000, 2 / 3  # of the worst group; share of them in which a dearer method has to be ahead
 
 

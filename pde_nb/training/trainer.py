@@ -198,7 +198,8 @@ class Trainer:
         found = self.validate()
         self.right = found.right
         if self.settings.evaluate == "full":
-            self.looks.append(np.packbits(found.right))
+            held = self.method.held_right
+            self.looks.append(np.packbits(found.right if held is None else held))
         better = self.method.keeps == "last" or found.beats(self.best, self.settings.ties)
         if better:
             self.save_best(found)
