@@ -60,7 +60,6 @@ FAULTS = {  # module → what would be wrong → the text, and what is put in it
     },
     "algorithm.groups": {
         "a balanced subset is empty where a group is": ("counts[counts > 0].min()", "counts.min()"),
-        "the smallest group of a class is no minority": ("by_class.argmax(1)", "by_class.argmin(1)"),
         "an unknown value of an attribute passes for a known one": ("unknown.any():", "unknown.all():"),
     },
     "algorithm.expansion": {

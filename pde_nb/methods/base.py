@@ -56,9 +56,7 @@ class Method(Checked):
     hands_over = False  # whether that is kept beside the result of a first stage, for the second
     in_comparisons = True  # whether a comparison of all methods includes it
     fits_validation = False  # whether the model is fitted to validation, so that its figures there flatter
-    held_right = (
-        None  # which rows of validation are right by models that have not seen them; None: by its own
-    )
+    held_right = None  # which rows of validation models that have not seen them have right; None: its own
     network = None  # name of the network that it brings in place of the other small ones; None: any will do
 
     def __init_subclass__(cls, **kwargs):

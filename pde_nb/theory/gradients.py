@@ -47,8 +47,7 @@ def draw_network(
 
 def sample_alignments(W, sample: Sample) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     "Alignments with the core and with the spurious feature, (J,) each, and with the noise, (J, n, P − 2)."
-    along = W @ sample.noise.reshape(-1, W.shape[1]).T  # by BLAS, which einsum is not
-    return W @ sample.v_c, W @ sample.v_s, along.reshape(len(W), *sample.noise.shape[:2])
+    return W @ sample.v_c, W @ sample.v_s, np.tensordot(W, sample.noise, (1, 2))
 
 
 def norm_error(got, want) -> float:

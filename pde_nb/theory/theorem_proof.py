@@ -240,6 +240,7 @@ def level_of_learning(shares: tuple[float, ...] = (0.6, 0.75, 0.9, 0.98), core: 
     return Found(under_both_scales(learned), distance < 0.05 and outputs[:, 1].max() < 0.05, distance)
 
 # %% ../../nbs/03_theory/07_theorem_proofs.ipynb #49a18bd3
+@lru_cache
 def tripled_share(part: float, draws: int = 1000, alpha_hat: float = 0.9, sigma_0: float = 0.01) -> float:
     """Share of population draws in which max_j c_j has more than tripled before max_j s_j reaches 0.5/β_s;
     `part` is β_c³ over β_s³(2α̂ − 1), the edge of the paper's condition."""
@@ -309,6 +310,7 @@ def accuracy_of_groups(spurious: float = 1.0) -> Found:
 DISTANCES = {"spurious": (0.05, 0.2, 0.4, 0.6, 0.8, 0.95), "core": (1.02, 1.1, 1.2, 1.35, 1.5, 2.0)}
 
 
+@lru_cache
 def shares_of_first(region: str, distances=None) -> np.ndarray:
     """Measured and predicted share of 1,000 settings in which the feature of the region is first, (distances,
     2): at β_c³ = distance · β_s³(2α̂ − 1) or β_c = distance · β_s; α̂ is uniform between 0.65 and 0.99."""
