@@ -214,7 +214,7 @@ class DFR(Fitted):
         "Fit the last layer anew, as the mean of regressions on balanced subsets, and put it into the model."
         train, val = (Embedded(*first.embedded(split)) for split in ("train", "val"))
         data = train.joined(val) if self.on == "both" else train if self.on == "train" else val
-        self.check_fitted(data)
+        self.check_fitted(train if self.on == "both" else data)  # each part of it has to have every class
         mean, scale = np.zeros(data.x.shape[1]), np.ones(data.x.shape[1])
         if self.standardise:
             mean, scale = moments(train.x)
@@ -302,7 +302,7 @@ class DFR(Fitted):
 
     def check_fitted(self, data: Embedded):
         "Raises `ValueError` for a class without an example and for a group with a single one."
-        part = PARTS[self.on]
+        part = PARTS["val" if self.on == "val" else "train"]
         missing = np.setdiff1d(np.arange(self.groups.shape[0]), data.y)
         if len(missing):
             other = "dfr_tr" if self.on == "val" else "dfr"
