@@ -163,13 +163,9 @@ def figures(
     return Figures(tuple(GroupFigures(*row) for row in rows), *worst, *plain(means.values()))
 
 # %% ../../nbs/02_algorithm/02_metrics.ipynb #8d451a77
-def group_report(
-    counts: GroupCounts,
-    train_counts=None,  # (groups,) for the adjusted average
-    level: float = 0.95,  # of the intervals
-) -> str:
-    "`figures_table` as plain text."
-    return figures_table(figures(counts, train_counts, level), level).text()
+def group_report(counts: GroupCounts, train_counts=None) -> str:
+    "`figures_table` of `figures`, which takes the same, as plain text."
+    return figures_table(figures(counts, train_counts)).text()
 
 # %% ../../nbs/02_algorithm/02_metrics.ipynb #c9d9d901
 def figures_table(

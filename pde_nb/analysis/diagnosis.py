@@ -62,17 +62,13 @@ def cramers_v(table: Int[np.ndarray, "K A"]) -> float:
     return float((phi / max(min(sides) - 1, 1e-12)) ** 0.5)
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #9a60cdc3
-def association(
-    table: Int[np.ndarray, "K A"],
-    rng: np.random.Generator,
-    draws: int = 200,  # of the bootstrap
-) -> dict[str, float]:
+def association(table: Int[np.ndarray, "K A"], rng: np.random.Generator) -> dict[str, float]:
     """How much label and attribute have to do with each other: `agree` of `n` examples, this share with its
     interval (`alpha_hat`, `alpha_low`, `alpha_high`), V with its own, mutual information in bits."""
     n, agree = int(table.sum()), int(table[agreeing(table)].sum())
     low, high = wilson_interval(agree, n)
     link = dict(agree=agree, n=n, alpha_hat=agree / n, alpha_low=float(low), alpha_high=float(high))
-    resampled = rng.multinomial(n, table.ravel() / n, draws)
+    resampled = rng.multinomial(n, table.ravel() / n, 200)  # the bootstrap
     low, high = np.quantile([cramers_v(t.reshape(table.shape)) for t in resampled], (0.025, 0.975))
     bits = mutual_info_score(None, None, contingency=table) / np.log(2)
     link |= dict(cramers_v=cramers_v(table), v_low=float(low), v_high=float(high))
@@ -117,14 +113,13 @@ def growth_ratio(
     y: Int[np.ndarray, " n"],
     a: Int[np.ndarray, " n"],
     rng: np.random.Generator,
-    draws: int = 60,  # of the bootstrap
 ) -> Float[np.ndarray, " draws"]:  # infinite where the attribute cannot be learned, nan where neither can
     """How fast the label is learned relative to the attribute when both are independent.
 
     (S_y / S_a)^{3/2}, over the bootstrap within cells and halves."""
     cell = y * (int(a.max()) + 1) + a
     ratios = []
-    for _ in range(draws):
+    for _ in range(60):
         half = halves(cell, rng)
         part = cell * 2 + half
         order = np.argsort(part, kind="stable")
@@ -142,15 +137,14 @@ def spurious_first(
     growth: Float[np.ndarray, " draws"],  # of `growth_ratio`
     v: Float[np.ndarray, " m"],  # Cramér's V over its own uncertainty
     rng: np.random.Generator,
-    n_filters: int = 40,
-    n: int = 4000,
 ) -> float:
     """Probability that luck · V exceeds the growth ratio; nan where neither label nor attribute can be
     learned."""
     growth = growth[~np.isnan(growth)]
     if not len(growth):
         return float("nan")
-    s, c = rng.standard_normal((2, n, n_filters)).max(-1)
+    n = 4000
+    s, c = rng.standard_normal((2, n, 40)).max(-1)  # 40 filters
     return float((rng.choice(v, n) * s / c > rng.choice(growth, n)).mean())
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #834c8c02
@@ -269,7 +263,6 @@ def shortcut_test(
 def worst_gain(
     counts: Float[np.ndarray, "parts 4"],  # both right, only plain, only balanced, neither
     rng: np.random.Generator,
-    draws: int = 1000,
 ) -> dict[str, float]:
     "How much better the worst part of the balanced probe is than that of the plain one: value, low, high."
 
@@ -277,7 +270,7 @@ def worst_gain(
         return shares[..., [0, 2]].sum(-1).min(-1) - shares[..., [0, 1]].sum(-1).min(-1)
 
     n = counts.sum(1).astype(int)
-    resampled = np.stack([rng.multinomial(k, c / c.sum(), draws) / k for k, c in zip(n, counts)], 1)
+    resampled = np.stack([rng.multinomial(k, c / c.sum(), 1000) / k for k, c in zip(n, counts)], 1)
     low, high = np.quantile(gain(resampled), (0.025, 0.975))
     return dict(value=float(gain(counts / n[:, None])), low=float(low), high=float(high))
 
@@ -307,12 +300,8 @@ def probe_rows(
     return rows, weight / weight.mean()
 
 
-def small_inputs(
-    data: Data,
-    rows: Int[np.ndarray, " m"],
-    size: int = 16,  # of pictures, in pixels
-) -> Float[np.ndarray, "m d"]:
-    "Cheap inputs for a probe."
+def small_inputs(data: Data, rows: Int[np.ndarray, " m"]) -> Float[np.ndarray, "m d"]:
+    "Cheap inputs for a probe; of pictures 16 × 16 pixels."
     from pde_nb.data.batches import decode_all
     from pde_nb.data.inputs import make_source
     from pde_nb.grouping.representation import pooled
@@ -324,11 +313,11 @@ def small_inputs(
         texts = [t for t in (inputs.first, inputs.second) if t is not None]
         return np.concatenate([word_counts(t[rows]) for t in texts], 1)
     if inputs.kind == "pictures":
-        x = decode_all(Pictures(inputs.root, inputs.files[rows]), size, "memory", progress=False)
+        x = decode_all(Pictures(inputs.root, inputs.files[rows]), 16, "memory", progress=False)
     else:
         x = inputs.x[rows]
     unit = 255 if x.dtype == np.uint8 else 1
-    return pooled(np.asarray(x, np.float32) / unit, size).reshape(len(rows), -1)
+    return pooled(np.asarray(x, np.float32) / unit, 16).reshape(len(rows), -1)
 
 
 def word_counts(texts) -> Float[np.ndarray, "m words"]:

@@ -90,9 +90,8 @@ def class_figures(data: Data, said: Predictions) -> pd.DataFrame:
 def area_under_curve(
     score,  # (n,) numbers
     positive,  # (n,) true or false
-    level: float = 0.95,
 ) -> tuple[float, float, float]:
-    "The area and its interval, in [0, 1]; nan without two of each kind, and for an interval of width 0."
+    "The area and its 95 % interval, in [0, 1]; nan without two of each kind, and for an interval of width 0."
     nan = float("nan")
     positive = np.asarray(positive, bool)
     score = np.asarray(score, float)
@@ -103,7 +102,7 @@ def area_under_curve(
     below = (ranks[positive] - rankdata(score[positive])) / n  # share of the others below each
     above = 1 - (ranks[~positive] - rankdata(score[~positive])) / m
     area = float(below.mean())
-    half = z_value((1 - level) / 2) * (below.var(ddof=1) / m + above.var(ddof=1) / n) ** 0.5
+    half = z_value(0.025) * (below.var(ddof=1) / m + above.var(ddof=1) / n) ** 0.5
     if half == 0:
         return area, nan, nan
     return area, max(0.0, area - half), min(1.0, area + half)
@@ -123,9 +122,9 @@ def calibration_error(confidence: Float[np.ndarray, " n"], right) -> float:
     return float(abs(gaps).sum() / len(confidence))
 
 
-def error_by_chance(confidence: Float[np.ndarray, " n"], draws: int = 200, seed: int = 0) -> float:
+def error_by_chance(confidence: Float[np.ndarray, " n"], draws: int = 200) -> float:
     "The mean calibration error if each example were right with exactly the probability that is stated."
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     drawn = [calibration_error(confidence, rng.random(len(confidence)) < confidence) for _ in range(draws)]
     return float(np.mean(drawn))
 
@@ -202,8 +201,7 @@ class Answers:
 def answers(
     run: Trainer,
     split: str = "test",
-    most: int = 6,  # mistakes that are shown of a group
-    most_groups: int = 8,  # the worst ones, of which they are shown
+    most: int = 6,  # mistakes that are shown of a group, of the eight worst
 ) -> Answers:
     "All that is known of the predictions of a run. Errors as in `predict_split`."
     data, said = run.data, predict_split(run, split)
@@ -215,7 +213,7 @@ def answers(
     order = np.argsort(-(wrong.wrong / wrong.examples).fillna(0), kind="stable")
     order = [g for g in order if wrong.wrong.iloc[g]]
     shown = {}
-    for g in order[:most_groups]:
+    for g in order[:8]:
         worst = mistakes[in_group(judged, g)[at]]
         worst = worst.sort_values("right", kind="stable", na_position="first")[:most]
         texts = [shown_text(data.inputs, row) for row in worst.row]
@@ -407,7 +405,6 @@ def attention_by_group(
     split: str = "test",
     most: int = 2,  # pictures of a group
     seed: int = 0,  # of the draw of the pictures
-    most_groups: int = 8,  # where there are more, the smallest ones
 ) -> Attention:
     """Maps of the class that each model predicts, on pictures drawn at random from every group.
 
@@ -423,7 +420,7 @@ def attention_by_group(
         raise ValueError(f"the data has no {split} examples to look at; name another split.")
     judged, names = data.evaluation(split), names_of_groups(data.eval_groups)
     filled = np.flatnonzero(judged.counts)
-    chosen = np.sort(filled[np.argsort(judged.counts[filled], kind="stable")][:most_groups])
+    chosen = np.sort(filled[np.argsort(judged.counts[filled], kind="stable")][:8])  # the smallest
     found = []
     for g in chosen.tolist():
         inside = np.flatnonzero(in_group(judged, g))

@@ -6,8 +6,7 @@
 __all__ = ['COURSE', 'SPEC', 'REMEDY', 'SAME', 'COLUMNS', 'SHORT', 'Trial', 'trial_figures', 'Attempt', 'Result',
            'result_from_dict', 'attempt', 'preferred', 'settings_name', 'run_line', 'over_seeds', 'accuracy_by_group',
            'made_up_result', 'read_results', 'is_foreign', 'spec_differences', 'earlier_result', 'Difference', 'paired',
-           'ends_of_one', 'p_value', 'points_text', 'ranking', 'against_best', 'standings', 'worst_group', 'standing',
-           'p_text']
+           'p_value', 'points_text', 'ranking', 'against_best', 'standings', 'worst_group', 'standing', 'p_text']
 
 # %% ../../nbs/11_comparison/01_trials.ipynb #886d83b8
 import json
@@ -351,19 +350,11 @@ def paired(
     found = summary(values)
     ends = found.low, found.high
     if found.n == 1 and key == "worst_group":
-        counts = (
-            [t for t in result.trials if t.seed == seeds[0]][0].splits["test"] for result in (one, other)
-        )
-        ends = ends_of_one(*counts)
+        # holds however the two errors depend on each other: the chance in the test examples alone
+        trials = (next(t for t in result.trials if t.seed == seeds[0]) for result in (one, other))
+        (low, high), (other_low, other_high) = (worst_interval(t.splits["test"], 0.975) for t in trials)
+        ends = low - other_high, high - other_low
     return Difference(found.mean, found.sd, *ends, found.n, p_value(values))
-
-
-def ends_of_one(one: GroupCounts, other: GroupCounts) -> tuple[float, float]:
-    """The 95 % interval for the difference of two worst groups of one seed each, which holds however the two
-    errors depend on each other: the chance in the test examples, not that in training."""
-    low, high = worst_interval(one, 0.975)
-    other_low, other_high = worst_interval(other, 0.975)
-    return low - other_high, high - other_low
 
 
 def p_value(values: np.ndarray) -> float:

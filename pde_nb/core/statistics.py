@@ -40,13 +40,12 @@ def summary(
 def prediction_interval(
     values,  # one per seed, at least two
     noise: float = 0.0,  # standard deviation of the measurement of the single figure, in the same unit
-    level: float = 0.95,
 ) -> tuple[float, float]:
-    "Where the figure of one more seed should lie. Raises `ValueError` for fewer than two values."
-    over = summary(values, level)
+    "Where the figure of one more seed should lie in 95 %. Raises `ValueError` for fewer than two values."
+    over = summary(values)
     if over.n < 2:
         raise ValueError(f"{over.n} seeds; a prediction needs at least two.")
-    half = float(stdtrit(over.n - 1, (1 + level) / 2)) * (over.sd**2 * (1 + 1 / over.n) + noise**2) ** 0.5
+    half = float(stdtrit(over.n - 1, 0.975)) * (over.sd**2 * (1 + 1 / over.n) + noise**2) ** 0.5
     return over.mean - half, over.mean + half
 
 # %% ../../nbs/01_core/04_statistics.ipynb #mv000027

@@ -48,8 +48,8 @@ def known_of(run) -> tuple[RunRecord, Preparation]:
     record = RunRecord.read(run)
     if record.folder is None or not (record.folder / "preparation.json").exists():
         raise ValueError(
-            f"{str(run)!r} does not hold how its data was prepared: name the folder of a run; one of an "
-            "earlier version is completed by pde_nb.complete(folder, data)."
+            f"{str(run)!r} does not hold how its data was prepared; name the folder of a run that this "
+            "version has trained."
         )
     run_file(record.folder, "preparation.json")
     return record, read_preparation(record.folder)

@@ -434,7 +434,6 @@ def predict_groups(
     seen: Representation,  # of all its rows, see `represent`
     *,
     most_wrong: float = MOST_WRONG,  # expected share of wrong rows in a balanced set, in [0, 1]
-    seed: int = 0,
     chosen: bool = False,  # whether rows were chosen for labelling, and not drawn at random
 ) -> Data:
     """The data with groups for all rows; what was labelled by hand keeps its label.
@@ -447,7 +446,7 @@ def predict_groups(
     for name, values in zip(coding.variables[1:], coding.values[1:]):
         codes.append(value_codes(data.attributes[name], values))
         if (codes[-1] < 0).any():
-            given = codes[-1], data.split, name, data.classes, values.tolist(), seed, chosen
+            given = codes[-1], data.split, name, data.classes, values.tolist(), 0, chosen
             guesses[name] = guess_attribute(seen.x, data.y, *given)
             codes[-1], certainty = guesses[name].codes, certainty * guesses[name].certainty
         columns[name] = values[codes[-1]]

@@ -42,7 +42,7 @@ class Batch:
 # %% ../../nbs/07_methods/01_base.ipynb #58b14a8c
 @dataclass
 class Method(Checked):
-    "A training method: settings, and what they decide. This one is plain training (ERM)."
+    "Plain training (ERM), and the base of every method: settings, and what they decide."
 
     epochs: Count = 20  # rounds of training, ≥ 1; the method says what one shows: mostly all examples
 

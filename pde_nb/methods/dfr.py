@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['STRENGTHS', 'sparse_regression', 'head_of', 'put_head', 'halves', 'weightings', 'DFR', 'DFRTrain', 'Heads',
-           'HeadsVal', 'check_ends_in_head']
+           'HeadsVal', 'CrossFittedDFR', 'check_ends_in_head']
 
 # %% ../../nbs/07_methods/07_dfr.ipynb #8b8c6481
 import inspect
@@ -20,7 +20,7 @@ from ..algorithm.expansion import small_group_cap
 from ..algorithm.groups import Groups, balanced_subset, group_names, random_rank, stream
 from ..algorithm.metrics import averages, count_correct
 from ..core.arguments import Count, CountOrZero, number
-from .base import PARTS, CannotRun, Fitted, Method
+from .base import PARTS, CannotRun, Fitted, Method, plain_epochs
 from .jtt import FirstStageResult, LastEpochERM
 from ..networks.heads import head_name
 
@@ -181,6 +181,7 @@ class DFR(Fitted):
     label = "DFR-Val"
     fits_validation = True
     on = "val"  # the split that the last layer is fitted to
+    cross_fitted = False  # whether each fifth of validation is judged by regressions on the other four
     cap = None  # of a balanced subset, see `balanced_counts`
 
     @property
@@ -267,13 +268,13 @@ class DFR(Fitted):
                 tried.append(Candidate(C, class_weight, *accuracies))
                 right.append(said == judged.y)
         ranked = ranking(tried, self.tuning_ties)
-        if self.on == "both":
+        if self.cross_fitted:
             self.held_right = right[tried.index(ranked[0])]
         return ranked
 
     def folds(self, val: Embedded, data: Embedded, rng) -> tuple[Embedded, list]:
         "The examples that candidates are judged on, and parts of them with the subsets to fit for each."
-        if self.on == "val":
+        if self.on == "val" and not self.cross_fitted:
             one, other = halves(data.groups, rng, self.halving)
             subset = one[balanced_subset(data.groups.part(one), rng, None, "skip")]
             if len(np.unique(data.y[subset])) < self.groups.shape[0]:
@@ -355,9 +356,26 @@ class HeadsVal(Heads):
     "Balanced heads that are fitted to validation too, and judged there by heads that have not seen the row."
 
     name = "heads_val"
-    fits_validation = True
+    label = "Balanced heads, validation too"
+    fits_validation = cross_fitted = True
     in_comparisons = False
     on = "both"
+
+
+@dataclass
+class CrossFittedDFR(HeadsVal):
+    "Plain training, then balanced heads on validation, judged there by heads that have not seen the row."
+
+    epochs: Count = 20  # of plain training
+
+    name = "dfr_cv"
+    label = "DFR-Val, cross-fitted"
+    network = None
+    on = "val"
+
+    @classmethod
+    def defaults(cls, kind: str, groups: Groups) -> "CrossFittedDFR":
+        return cls(plain_epochs(kind))
 
 
 def check_ends_in_head(first: FirstStageResult, embedded: Float[np.ndarray, "train d"]):

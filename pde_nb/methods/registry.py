@@ -11,7 +11,7 @@ import re
 from ..core.arguments import did_you_mean
 from .base import Method
 from .baselines import GroupDRO, Resampling, Reweighting, Subsample
-from .dfr import DFR, DFRTrain, Heads, HeadsVal
+from .dfr import DFR, CrossFittedDFR, DFRTrain, Heads, HeadsVal
 from .eiil import EIIL
 from .jtt import JTT, ERMWithPredictions, LastEpochERM
 from .lff import LfF
@@ -40,7 +40,7 @@ def register(cls: type[Method]) -> type[Method]:
 
 for _built_in in (Method, Subsample, Reweighting, Resampling, GroupDRO, PDE, BalancedPDE, JTT, LfF, EIIL):
     register(_built_in)
-for _built_in in (DFR, DFRTrain, Heads, HeadsVal, Trees):
+for _built_in in (DFR, DFRTrain, CrossFittedDFR, Heads, HeadsVal, Trees):
     register(_built_in)
 
 # %% ../../nbs/07_methods/09_registry.ipynb #ff2f1130

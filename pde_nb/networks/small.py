@@ -91,7 +91,6 @@ def small_cnn(
     channels: int,  # of the picture
     n_classes: int,
     width: int = 32,  # channels of the first layer, a multiple of 8; then twice and four times as many
-    dropout: float = 0.0,  # share of the features left out before the head in training, in [0, 1)
 ) -> nn.Sequential:
     """Three convolutions with GroupNorm and two poolings, an average over the positions, and the head.
 
@@ -99,11 +98,10 @@ def small_cnn(
     """
     if width < 8 or width % 8:
         raise ValueError(f"width={width}; give a multiple of 8, since GroupNorm takes 8 groups of channels.")
-    checked("dropout", dropout, Fraction)
     body = []
     for n_in, n_out in ((channels, width), (width, 2 * width), (2 * width, 4 * width)):
         convolution = nn.Conv2d(n_in, n_out, 3, padding=1, bias=False)
         body += [convolution, nn.GroupNorm(8, n_out), nn.ReLU(), nn.MaxPool2d(2)]
-    pool = [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Dropout(dropout)]
+    pool = [nn.AdaptiveAvgPool2d(1), nn.Flatten()]
     head = nn.Linear(4 * width, n_classes)
     return nn.Sequential(OrderedDict(body=nn.Sequential(*body[:-1]), pool=nn.Sequential(*pool), head=head))

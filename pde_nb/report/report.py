@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['NOT_SETTINGS', 'FOR_A_PAPER', 'variant_settings', 'differing_settings', 'variants', 'check_same_data',
            'fig_comparison', 'comparison_chart', 'group_table', 'trial_table', 'conditions_table', 'headline',
-           'reading', 'several_page', 'runs_page', 'comparison_page', 'latex_table', 'write_comparison', 'report',
-           'default_split', 'make_page', 'report_html', 'with_model', 'attention_of']
+           'reading', 'several_page', 'runs_page', 'comparison_page', 'write_comparison', 'report', 'default_split',
+           'make_page', 'report_html', 'with_model', 'attention_of']
 
 # %% ../../nbs/13_report/03_report.ipynb #480f14fc
 import math
@@ -35,7 +35,7 @@ from pde_nb.comparison.trials import (
 from ..core.arguments import lookup, visible
 from ..core.seals import write_whole
 from ..core.style import COLOURS, SMALL, new_figure
-from ..core.tables import DASH, Table, escape_plot, fixed, interval_text, percent
+from ..core.tables import DASH, escape_plot, fixed, interval_text, percent
 from ..data.blanks import JUDGED
 from ..data.dataset import Data
 from ..methods.base import Method
@@ -353,13 +353,6 @@ def comparison_page(comparison: Comparison) -> Page:
     return several_page(title, lead, results, folders, Path(comparison.folder), sections)
 
 
-def latex_table(table: Table) -> str:
-    "A `tabular` of LaTeX with the rules of `booktabs`."
-    cells = pd.DataFrame(table.rows, columns=table.head).map(visible)
-    style = cells.style.hide(axis="index").format(escape="latex").format_index(escape="latex", axis=1)
-    return style.to_latex(hrules=True, column_format=table.align)
-
-
 FOR_A_PAPER = "method", "worst group, test", "adjusted average", "average", "passes: best / all"
 
 
@@ -368,7 +361,10 @@ def write_comparison(comparison: Comparison) -> list[Path]:
     page, folder = comparison_page(comparison), Path(comparison.folder)
     files = [page.save(folder / f"comparison.{kind}") for kind in ("md", "html")]
     files += [folder / "comparison.tex", *page.save_tables(folder, "comparison-"), folder / "comparison.png"]
-    write_text(files[2], latex_table(standings(comparison.results, FOR_A_PAPER)))
+    table = standings(comparison.results, FOR_A_PAPER)
+    cells = pd.DataFrame(table.rows, columns=table.head).map(visible).style.hide(axis="index")
+    cells = cells.format(escape="latex").format_index(escape="latex", axis=1)
+    write_text(files[2], cells.to_latex(hrules=True, column_format=table.align))  # rules of booktabs
     fig = fig_comparison(comparison.results)
     write_whole(files[-1], lambda path: fig.savefig(path, dpi=150, format="png"))
     return files

@@ -6,8 +6,8 @@
 __all__ = ['TOO_GOOD', 'FEW', 'SHOWN', 'AVERAGES', 'NOT_ASKED', 'MOST_CLASSES', 'run_headline', 'group_order', 'group_styles',
            'group_section', 'origin_section', 'training_rung', 'guess_blocks', 'predictions_sections', 'class_blocks',
            'calibration_blocks', 'rate_sections', 'mistake_sections', 'attention_sections', 'training_section',
-           'growths', 'over_epochs', 'group_curves', 'worst_curve', 'active_counts', 'entry_section', 'command_text',
-           'settings_text', 'making_sections', 'as_record', 'link_to', 'run_page']
+           'growths', 'over_epochs', 'group_curves', 'worst_curve', 'active_counts', 'tried_sections', 'entry_section',
+           'command_text', 'settings_text', 'making_sections', 'as_record', 'link_to', 'run_page']
 
 # %% ../../nbs/13_report/02_run_page.ipynb #41249376
 import os
@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.ticker import MaxNLocator
 
-from ..algorithm.metrics import GroupCounts, worst_interval
+from ..algorithm.metrics import GroupCounts
 from ..analysis.predictions import RATES, Answers, Attention, picture_address, rate_differences
 from ..core.statistics import detectable_difference
 from ..core.tables import percent
@@ -42,7 +42,7 @@ from pde_nb.report.page import (
     table,
 )
 from ..training.folder import flat
-from ..training.record import RunRecord, cost_lines, judged_in, rung_text
+from ..training.record import RunRecord, bound_text, cost_lines, judged_in, rung_text
 
 # %% ../../nbs/13_report/02_run_page.ipynb #066cb0d0
 TOO_GOOD = "The epoch was chosen on these validation figures, so they are likely to be too good."
@@ -61,7 +61,7 @@ def run_headline(record: RunRecord, split: str) -> dict:
         "10 cases",
     )
     if split == "test":  # which is looked at once, when everything has been chosen
-        notes += (f"with 95 % confidence no group is below {percent(worst_interval(counts, 0.9)[0])}",)
+        notes += (bound_text(record),)
     tiles = [("average", percent(figures.average), f"all {split} examples alike")]
     if figures.adjusted_average is not None:
         adjusted = percent(figures.adjusted_average)
@@ -443,6 +443,25 @@ def active_counts(record: RunRecord) -> np.ndarray:  # (stages, groups)
         active.append(entered[stage] if replaced else grown)
     return np.array(active)
 
+
+def tried_sections(record: RunRecord) -> list[dict]:
+    "What `method='auto'` has tried: the expected worst group of validation against seconds."
+    if not record.tried:
+        return []
+    steps = pd.DataFrame(record.tried)
+    fig, ax = new_axes("seconds of training in all", "worst group, validation, %")
+    middle, low, high = (100 * steps[key] for key in ("expected", "low", "high"))
+    ax.vlines(steps["seconds"], low, high, color=DAY["soft"])
+    draw(ax, steps["seconds"], middle, "subject")
+    for name, at, top in zip(steps["method"], steps["seconds"], high):
+        ax.annotate(name, (at, top), color=DAY["fg"], ha="center", va="bottom")
+    ax.margins(0.25, 0.15)
+    chart = svg_of(fig, "Expected worst group of validation against seconds")
+    caption = "Lines: where it lies in 95 % of the draws. Rows that a model has seen do not judge it."
+    why = next((note for note in reversed(record.notes) if note.startswith("auto: ")), "auto: ")
+    block = dict(title="Worst group and time", figure=chart, caption=caption)
+    return [section("What was tried", dict(text=why.removeprefix("auto: ")), block)]
+
 # %% ../../nbs/13_report/02_run_page.ipynb #489a8b43
 def entry_section(record: RunRecord) -> dict:
     "For each stage its epoch, its learning rate, and how many examples of each group are new."
@@ -557,6 +576,7 @@ def run_page(
         *predictions_sections(found),
         *mistake_sections(found),
         *attention_sections(attention),
+        *tried_sections(record),
         training_section(record, split),
         entry_section(record),
         *making_sections(record),

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['feature_output', 'require_positive', 'check_world', 'mean_residuals', 'population_gradient', 'population',
            'population_after', 'boundary', 'implication', 'first_learned', 'race_step', 'edge_distance',
-           'spurious_first_probability', 'lateness', 'recoverable_share']
+           'spurious_first_probability', 'lateness']
 
 # %% ../../nbs/03_theory/04_dynamics.ipynb #b2758388
 from collections.abc import Iterator
@@ -183,10 +183,3 @@ def lateness(alpha_hat):
     "Time that ERM takes to learn the core feature after the spurious one, in warm-ups: 1/(4 α̂ (1 − α̂))."
     alpha_hat = np.asarray(alpha_hat, float)
     return 1 / (4 * alpha_hat * (1 - alpha_hat))
-
-
-def recoverable_share(times: float) -> float:
-    "The largest α̂ from which ERM recovers in so many warm-ups, at least 1; the inverse of `lateness`."
-    if times < 1:
-        raise ValueError(f"times={times}; ERM needs at least as long as the warm-up: give a number ≥ 1.")
-    return (1 + (1 - 1 / times) ** 0.5) / 2

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['NETWORK', 'TEMPERATURE', 'MOST_OTHER', 'predictor_of', 'logits_of', 'how_it_predicts', 'prediction_columns',
            'group_of_rows', 'save_portable', 'load', 'check_own', 'bare_network', 'reopened', 'evaluate_run',
-           'complete', 'OtherCounts', 'compare_counts']
+           'OtherCounts', 'compare_counts']
 
 # %% ../../nbs/09_training/13_finished.ipynb #fi00003
 import warnings
@@ -34,14 +34,11 @@ from pde_nb.prediction.predictor import (
     source_logits,
 )
 from pde_nb.training.folder import (
-    check_files,
-    hold,
     load_finished,
     read_config,
     read_record_of,
     run_file,
     write_csv,
-    write_record_of,
 )
 from .grouped import as_kept
 from .record import RunRecord, count_split
@@ -136,7 +133,7 @@ def load(
     if "preparation.json" not in files:
         raise ValueError(
             f"the run in {str(folder)!r} does not hold how its data was prepared: it was made by an earlier "
-            "version. Complete it once with its original data: pde_nb.complete(folder, data)."
+            "version; train again, into another folder."
         )
     for name in FILES:
         if name in files:
@@ -216,21 +213,6 @@ def evaluate_run(
     if split in record.evaluated and same_device and record.config["inputs_digest"] == run.source.digest:
         compare_counts(counts, record.counts(split), f"{str(folder)!r}, {split}")
     return counts
-
-
-def complete(
-    folder,  # of a finished run from before its preparation was kept
-    data: Data,  # the data set that it was trained on
-    model=None,  # needed where the run had a model of the user's own
-    inputs: dict | None = None,  # options of `make_source` that no config holds: a tokenizer object, a cache
-):
-    "Add what a run needs to predict. Raises `ValueError` as `evaluate_run` does, for other data too."
-    with hold(folder):
-        check_files(folder, COPY_AGAIN)
-        record = read_record_of(folder)
-        save_portable(folder, reopened(folder, data, model, None, inputs), read_config(folder))
-        del record["files"]
-        write_record_of(folder, record)
 
 # %% ../../nbs/09_training/13_finished.ipynb #fi00014
 MOST_OTHER = 0.01  # share of the examples that may be judged otherwise than when the run ended

@@ -45,7 +45,9 @@ from .checkpoints import load_state, save_state
 from .finished import prediction_columns, predictor_of, save_portable
 from pde_nb.training.folder import (
     ENDED_EARLY,
+    LASTING,
     REMEDY,
+    RUN_FILES,
     TIME_UP,
     Checkpointer,
     can_go_on,
@@ -54,7 +56,6 @@ from pde_nb.training.folder import (
     flat,
     hold,
     load_finished,
-    reopen,
     run_file,
     save_ledger,
     save_model,
@@ -300,8 +301,10 @@ def is_finished(folder: Path, config: dict, options: RunOptions, data: Data) -> 
         more = options.minutes is not None and had is not None and options.minutes > had
         if not (options.resume or more):
             return True
-    if can_go_on(folder):
-        reopen(folder)
+    if can_go_on(folder):  # what it came to is taken back, the record first; its checkpoint stays
+        for name in RUN_FILES:
+            if name not in LASTING:
+                (folder / name).unlink(missing_ok=True)
     save_groups(folder, data)
     return False
 
@@ -321,7 +324,7 @@ def read_result(folder: Path, run: Trainer) -> RunRecord:
         return RunRecord.read(folder), run.method.state_dict()
 
     record, learned = run.ranks.once(read)
-    run.ranks.take_main(run.model.eval())
+    run.model.load_state_dict(run.ranks.once(run.model.eval().state_dict))
     if run.method.hands_over:
         run.method.load_state_dict(learned)
     return record
@@ -397,7 +400,9 @@ def cross_fitted(
     return right
 
 
-LADDER = "heads_val", "trees", "pde"  # methods, the cheapest first; trees for tables
+# methods by the kind of data, the cheapest first
+LADDER = {"features": ("heads_val", "pde"), "table": ("heads_val", "trees", "pde")}
+LADDER |= dict.fromkeys(("pictures", "pixels", "texts"), ("heads_val", "dfr_cv", "pde"))
 DRAWS, AHEAD = 2000, 2 / 3  # of the worst group; share of them in which a dearer method has to be ahead
 
 
@@ -431,10 +436,10 @@ def climb(
     folder = keep.out and writable_folder(keep.out)
     if folder and (folder / "config.json").exists() and not ((folder / "auto").exists() or keep.restart):
         raise ValueError(f"{str(folder)!r} holds a run of one method; {REMEDY}.")
-    best, notes, errors, spent, why = None, [], [], 0.0, "nothing dearer is left to try"
+    best, tried, notes, errors, spent, why = None, [], [], [], 0.0, "nothing dearer is left to try"
     groups, options = data.evaluation("val"), options | dict(evaluate="full")
     with hold(folder) if folder else nullcontext():
-        for name in LADDER if data.inputs.kind == "table" else (LADDER[0], LADDER[2]):
+        for name in LADDER[data.inputs.kind]:
             if best and keep.minutes and spent >= 60 * keep.minutes:
                 why = f"{TIME_UP}, so {name} was not tried"
                 break
@@ -453,9 +458,11 @@ def climb(
             looks = np.unpackbits(np.asarray(looks), axis=1, count=len(groups)).astype(bool)
             right = cross_fitted(looks, groups)
             draws = worst_draws(best[1] if best else right, right, groups)
-            mean, (low, high) = draws[:, 1].mean(), np.quantile(draws[:, 1], (0.025, 0.975))
-            text = f"{name}: expected worst group of validation {percent(mean)} "
-            text += f"[{percent(low)}, {percent(high)}], after {spent:.3g} s"
+            ends = np.quantile(draws[:, 1], (0.025, 0.975)).tolist()
+            expected = dict(expected=float(draws[:, 1].mean()), low=ends[0], high=ends[1])
+            tried.append(dict(method=name, seconds=spent, **expected))
+            text = f"{name}: expected worst group of validation {percent(expected['expected'])} "
+            text += f"[{percent(ends[0])}, {percent(ends[1])}], after {spent:.3g} s"
             ahead = (draws[:, 1] > draws[:, 0]).mean()
             notes.append(f"{text}, ahead of {best[0]} in {percent(ahead, 0)} of the draws" if best else text)
             if best and ahead < AHEAD:
@@ -465,7 +472,7 @@ def climb(
         if best is None:
             raise errors[0]
         name, _, fit = best
-        notes = [f"auto: {note}" for note in [*notes, f"{name} is taken; {why}"]]
+        notes = [*fit.record.notes, *(f"auto: {note}" for note in [*notes, f"{name} is taken; {why}"])]
         if folder:
-            take_run(folder / "auto" / name, folder, notes)
-    return replace(fit, record=replace(fit.record, notes=[*fit.record.notes, *notes]))
+            take_run(folder / "auto" / name, folder, notes=notes, tried=tried)
+    return replace(fit, record=replace(fit.record, notes=notes, tried=tried))

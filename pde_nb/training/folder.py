@@ -4,10 +4,9 @@
 
 # %% auto #0
 __all__ = ['ASKED', 'TIME_UP', 'ENDED_EARLY', 'GROUPS_FILE', 'PARTS', 'SEALED_FILES', 'RUN_FILES', 'LASTING', 'REMEDY', 'LATER',
-           'SAME_RESULT', 'InUse', 'hold', 'Checkpointer', 'flat', 'config_differences', 'claim', 'can_go_on', 'reopen',
-           'write_record_of', 'take_run', 'read_record_of', 'run_file', 'check_files', 'guess_of_state', 'kept_guess',
-           'fingerprint', 'save_model', 'load_finished', 'save_split', 'save_ledger', 'write_csv', 'read_config',
-           'completion']
+           'SAME_RESULT', 'hold', 'Checkpointer', 'flat', 'config_differences', 'claim', 'can_go_on', 'write_record_of',
+           'take_run', 'read_record_of', 'run_file', 'check_files', 'guess_of_state', 'kept_guess', 'fingerprint',
+           'save_model', 'load_finished', 'save_split', 'save_ledger', 'write_csv', 'read_config', 'completion']
 
 # %% ../../nbs/09_training/04_folder.ipynb #43328d64
 import hashlib
@@ -46,21 +45,17 @@ from .checkpoints import EarlierVersion, load_state, save_state
 from .ranks import ALONE, Ranks
 
 # %% ../../nbs/09_training/04_folder.ipynb #fdinuse1
-class InUse(ValueError):
-    "Another process writes to a folder."
-
-
 def hold(folder) -> FileLock:
     """The lock of a folder, held until `release` or the end of the process.
 
-    Raises `InUse` when another process holds it; warns where the file system has no locks.
+    Raises `ValueError` when another process holds it; warns where the file system has no locks.
     """
     lock = FileLock(Path(folder) / ".lock")
     try:
         lock.acquire(timeout=0)
     except Timeout:
         text = f"another process is writing to {str(folder)!r}; wait for it, or name another folder."
-        raise InUse(text) from None
+        raise ValueError(text) from None
     except (NotImplementedError, OSError) as e:
         text = f"the file system of {str(folder)!r} has no locks ({str(e) or 'not supported'})"
         warnings.warn(f"{text}; take care that no two runs write there.")
@@ -202,13 +197,6 @@ def can_go_on(folder) -> bool:
         return False
     return read_checked(record, RECORD, REMEDY)["stopped"] in ENDED_EARLY
 
-
-def reopen(folder):
-    "Take back what a run came to that was ended early; its checkpoint stays. The record goes first."
-    for name in RUN_FILES:
-        if name not in LASTING:
-            (Path(folder) / name).unlink(missing_ok=True)
-
 # %% ../../nbs/09_training/04_folder.ipynb #fd000005
 def write_record_of(folder, content: dict):
     "Write the record of a run that is finished, with the digests of its files."
@@ -216,15 +204,15 @@ def write_record_of(folder, content: dict):
     write_checked(Path(folder) / "record.json", RECORD, dict(content, files=files))
 
 
-def take_run(source: Path, folder: Path, notes: list[str]):
-    "Copy a finished run into another folder, in place of what run is there, with notes; the record last."
+def take_run(source: Path, folder: Path, **changes):
+    "Copy a finished run into another folder, in place of the run there; its record, with changes, last."
     plain = read_record_of(source)
     for name in RUN_FILES:
         (folder / name).unlink(missing_ok=True)
     for name in plain.pop("files"):
         run_file(source, name)
         write_whole(folder / name, lambda temporary: shutil.copyfile(source / name, temporary))
-    write_record_of(folder, dict(plain, notes=[*plain["notes"], *notes]))
+    write_record_of(folder, plain | changes)
 
 
 def read_record_of(
@@ -250,12 +238,12 @@ def run_file(folder, name: str, remedy: str = COPY_AGAIN) -> Path:
     return path
 
 
-def check_files(folder, remedy: str = REMEDY):
+def check_files(folder):
     "Before a folder is written to: raises `ValueError` where a file that its record lists is damaged."
-    files = read_record_of(folder, remedy)["files"]
+    files = read_record_of(folder, REMEDY)["files"]
     for name in files:
         if (Path(folder) / name).exists():
-            check_file(folder, name, files, remedy)
+            check_file(folder, name, files, REMEDY)
 
 # %% ../../nbs/09_training/04_folder.ipynb #fd000011
 def guess_of_state(state: dict) -> KeptGuess:

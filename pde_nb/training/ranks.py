@@ -90,10 +90,6 @@ class Ranks:
         if self.n > 1:
             self.check_alike({k: t.double().sum().item() for net in networks for k, t in net.named_buffers()})
 
-    def take_main(self, model: nn.Module):
-        "Give all ranks the weights of rank 0."
-        model.load_state_dict(self.once(model.state_dict))
-
     def networks(self, networks: list[nn.Module]) -> list[nn.Module]:
         "Networks as a step calls them, with gradients of all. Raises `ValueError` for BatchNorm on CPUs."
         if self.n == 1:
