@@ -60,6 +60,7 @@ def quiet():
 def two_features(
     n: int = 2000,  # examples
     agree: float = 0.95,  # share whose attribute agrees with the class, in [0, 1]
+    easy: float = 2.0,  # how far from 0 the spurious feature sets the attributes; the core feature: 1
     noise: float = 0.0,  # share of wrong labels, in [0, 1]
     seed: int = 0,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # (n, 2) float32, (n,) labels, (n,) attributes, both 0 or 1
@@ -68,6 +69,6 @@ def two_features(
     y = rng.integers(0, 2, n)
     a = np.where(rng.random(n) < agree, y, 1 - y)
     core = 2 * y - 1 + 0.6 * rng.normal(size=n)
-    spurious = 2.0 * (2 * a - 1) + 0.4 * rng.normal(size=n)
+    spurious = easy * (2 * a - 1) + 0.4 * rng.normal(size=n)
     labels = np.where(rng.random(n) < noise, 1 - y, y)
     return np.stack([core, spurious], 1).astype("float32"), labels, a
