@@ -25,7 +25,6 @@ from .methods.pde import BalancedPDE as BalancedPDE
 from .methods.registry import register as register
 from .data.published import open_data as open_data
 from .report.report import report_html as report_html
-from .training.finished import complete as complete
 from .training.finished import evaluate_run as evaluate_run
 from .training.finished import load as load
 from .training.fit import fit_seeds as fit_seeds
