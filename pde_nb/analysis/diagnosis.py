@@ -7,11 +7,11 @@ __all__ = ['SMALL_PART', 'FOLDS', 'PENALTIES', 'FAILING', 'SELDOM', 'MOSTLY', 'F
            'INPUT_NAMES', 'SAYS', 'cross_table', 'agreeing', 'cramers_v', 'association', 'by_cell', 'halves',
            'strength', 'growth_ratio', 'spurious_first', 'parts_of', 'probe', 'folds_of', 'balanced_accuracy',
            'label_alone', 'shortcut_test', 'worst_gain', 'conflicting_fare_worse', 'probe_rows', 'small_inputs',
-           'word_counts', 'projected', 'shortcut_verdict', 'condition_verdict', 'combined_verdict', 'examine',
-           'growth_estimate', 'overall_verdict', 'validation_power', 'next_labels', 'suggestion', 'Diagnosis',
-           'diagnose', 'attributes_of', 'candidates', 'without_attribute', 'check_features', 'check_classes',
-           'headline', 'reasons', 'condition_reason', 'shortcut_reason', 'learnable', 'first_of', 'details',
-           'label_lines', 'validation_lines', 'attribute_lines', 'condition_lines', 'shortcut_lines']
+           'word_counts', 'projected', 'shortcut_verdict', 'condition_verdict', 'examine', 'growth_estimate',
+           'overall_verdict', 'validation_power', 'next_labels', 'suggestion', 'Diagnosis', 'diagnose', 'candidates',
+           'without_attribute', 'check_features', 'check_classes', 'headline', 'reasons', 'condition_reason',
+           'shortcut_reason', 'learnable', 'first_of', 'details', 'validation_lines', 'attribute_lines',
+           'condition_lines', 'shortcut_lines']
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #697dc95a
 import json
@@ -378,13 +378,6 @@ def condition_verdict(
         return "yes"
     return "no" if learnable and not lasting else "open"
 
-
-def combined_verdict(says: list[str]) -> str:
-    "'likely', 'unlikely' or 'unclear', of what the tests say."
-    if "yes" in says:
-        return "likely"
-    return "unlikely" if set(says) == {"no"} else "unclear"
-
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #aa7701b1
 def examine(
     name: str,
@@ -414,6 +407,7 @@ def examine(
     learnable = bool(test["label"]["low"] > test["label"]["chance"] + 0.05)
     says = dict(condition=condition_verdict(first, v, learnable))
     says["shortcut"] = shortcut_verdict(test["gap"], learnable)
+    said = set(says.values())
     return known | dict(
         state="examined",
         growth=growth_estimate(growth),  # of the label's feature over the attribute's
@@ -422,7 +416,7 @@ def examine(
         test=test,
         learnable=learnable,  # whether the probe learns the label
         says=says,
-        verdict=combined_verdict(list(says.values())),
+        verdict="likely" if "yes" in said else "unlikely" if said == {"no"} else "unclear",
         looks_spurious=known["v_low"] > 0 and conflicting_fare_worse(test),
     )
 
@@ -461,43 +455,43 @@ def validation_power(data: Data, difference: float = 0.05) -> dict:
 KEPT, REPEATS, MORE = (0.25, 0.5, 1.0), 4, 50  # shares of a group, draws of each, rows that are added
 
 
-def next_labels(x, y, groups: Groups, val_x, val_y, val_groups: Groups, rng) -> list[dict]:
+def next_labels(x, y, groups: Groups, n_train: int, rng: np.random.Generator) -> list[dict]:
     """What `MORE` rows of a group, labelled in training or in validation, may gain of the worst group of
     validation, in [0, 1]: `split`, `group`, its `n`, `gain`, `low` and `high`, the largest gain first. Asked
-    of the three smallest groups with eight rows or more."""
-    gains, member = [], (val_groups.ids[:, None] == np.flatnonzero(val_groups.counts)).astype(float)
-    part = random_rank(val_groups, rng) % 5
+    of the three smallest groups with eight rows or more. From `n_train` on the rows are validation's."""
+    gains, val = [], np.arange(n_train, len(y))
+    member = (groups.ids[val, None] == np.unique(groups.ids[val])).astype(float)
+    part = np.append(np.full(n_train, -1), random_rank(groups.part(val), rng) % 5)
 
-    def right(rows, from_val: bool):
-        "Which rows of validation a balanced probe has right that was fitted to some rows, but not to these."
-        hit = np.zeros(len(val_y), bool)
-        for out in [part == k for k in range(5)] if from_val else [part >= 0]:
-            fitted = rows[~out[rows]] if from_val else rows
-            of, seen, label = (val_groups, val_x, val_y) if from_val else (groups, x, y)
-            equal = balancing_weights(of.part(fitted))[of.ids[fitted]]
+    def right(rows, cross: bool):
+        "Which rows of validation a balanced probe has right that was fitted to other rows, by fifths."
+        hit = np.zeros(len(y), bool)
+        for out in [part == k for k in range(5)] if cross else [part >= 0]:
+            fitted = rows[~out[rows]]
+            equal = balancing_weights(groups.part(fitted))[groups.ids[fitted]]
             model = LogisticRegression(C=0.1, max_iter=200, tol=1e-3)
-            model.fit(seen[fitted], label[fitted], sample_weight=equal)
-            hit[out] = model.predict(val_x[out]) == val_y[out]
-        return hit
+            hit[out] = model.fit(x[fitted], y[fitted], sample_weight=equal).predict(x[out]) == y[out]
+        return hit[val]
 
-    for split, of in dict(training=groups, validation=val_groups).items():
-        order = np.argsort(of.counts, kind="stable")
-        for group in order[of.counts[order] >= 8][:3]:
-            n, inside = of.counts[group], np.flatnonzero(of.ids == group)
+    for split, pool in dict(training=np.arange(n_train), validation=val).items():
+        ids, counts = groups.ids[pool], groups.part(pool).counts
+        order = np.argsort(counts, kind="stable")
+        for group in order[counts[order] >= 8][:3]:
+            n, others = int(counts[group]), pool[ids != group]
             sizes = np.repeat([int(n * share) for share in KEPT], [REPEATS, REPEATS, 1])
-            drawn = [np.append(np.flatnonzero(of.ids != group), rng.permutation(inside)[:k]) for k in sizes]
+            drawn = [np.append(others, rng.permutation(pool[ids == group])[:k]) for k in sizes]
             hits = np.array([right(np.sort(rows), split == "validation") for rows in drawn], float)
             slopes = []
             for draw in range(200):  # the first is the estimate; then a bootstrap of fits and of rows
                 fits = rng.integers(0, len(sizes), len(sizes)) if draw else np.arange(len(sizes))
-                weight = (rng.poisson(1.0, len(val_y)) if draw else np.ones(len(val_y))) + 1e-9
+                weight = (rng.poisson(1.0, len(val)) if draw else np.ones(len(val))) + 1e-9
                 worst = ((hits[fits] * weight) @ member / (weight @ member)).min(1)
                 size = np.log(sizes[fits]) - np.log(sizes[fits]).mean()
                 slopes.append(size @ worst / max(size @ size, 1e-9))
             gain, *drawn = (np.array(slopes) * np.log1p(MORE / n)).tolist()
             low, high = np.quantile(drawn, (0.025, 0.975)).tolist()
-            name = group_names(of)[group]
-            gains.append(dict(split=split, group=name, n=int(n), gain=gain, low=low, high=high))
+            what = dict(split=split, group=group_names(groups)[group], n=n)
+            gains.append(what | dict(gain=gain, low=low, high=high))
     return sorted(gains, key=lambda g: -g["gain"])
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #94dcc899
@@ -597,14 +591,18 @@ def diagnose(
         x, seen = check_features(x, len(data))[at], "features given"
     else:
         x, seen = small_inputs(data, at, len(rows)), INPUT_NAMES.get(data.inputs.kind, data.inputs.kind)
-    x, val_x = x[: len(rows)], x[len(rows) :]
     gains = ()
     if len(judged):
-        both = projected(np.concatenate([x, val_x]))
-        parts = (y[rows], groups.part(rows)), (data.y[val[judged]], of_val.part(judged))
-        gains = next_labels(both[: len(rows)], *parts[0], both[len(rows) :], *parts[1], apart)
+        both = groups.part(rows).joined(of_val.part(judged))
+        labels = np.append(y[rows], data.y[val[judged]])
+        gains = next_labels(projected(x), labels, both, len(rows), apart)
+    x = x[: len(rows)]
     sample = x, rows, weight, data.classes, rng
-    attributes = [examine(name, a, y, *sample) for name, a in attributes_of(data, train)]
+    named = {name: values[train] for name, values in data.attributes.items()}
+    n_combinations = int(np.prod(data.train_groups.shape[1:]))
+    if len(groups.variables) > 2 and 2 <= n_combinations <= MAX_VALUES:  # all that divide it together
+        named[" × ".join(groups.variables[1:])] = groups.ids % n_combinations
+    attributes = [examine(name, a, y, *sample) for name, a in named.items()]
     labels = [a["test"]["label"] for a in attributes if a["state"] == "examined"]
     verdict = overall_verdict(attributes)
     return Diagnosis(
@@ -626,16 +624,6 @@ def diagnose(
         candidates=tuple(candidates({k: np.asarray(v)[train] for k, v in (columns or {}).items()}, y)),
         suggestion=suggestion(verdict, attributes, groups, command),
     )
-
-
-def attributes_of(data: Data, train: Int[np.ndarray, " n"]) -> list:  # of (name, values)
-    "Each attribute by itself, and all those that divide the training set together."
-    attributes = [(name, values[train]) for name, values in data.attributes.items()]
-    groups = data.train_groups
-    n_combinations = int(np.prod(groups.shape[1:]))
-    if len(groups.variables) > 2 and 2 <= n_combinations <= MAX_VALUES:
-        attributes.append((" × ".join(groups.variables[1:]), groups.ids[train] % n_combinations))
-    return attributes
 
 
 def candidates(
@@ -765,7 +753,12 @@ def details(d: Diagnosis, most: int = 8) -> list[str]:
             f"  {c['name']}: {c['n_values']} values, Cramér's V {c['cramers_v']:.2f}" for c in d.candidates
         ]
         lines += [f"{head}. Which of them should not matter, only you can say:", *first_of(found, 10), ""]
-    lines += [*validation_lines(d.validation, most), "", *label_lines(d.labels)]
+    lines += [*validation_lines(d.validation, most), ""]
+    if d.labels:
+        lines.append(f"{MORE} more labelled rows, and what the worst group of a probe may gain by them:")
+    for of in d.labels:
+        gain, low, high = (f"{100 * of[key]:+.1f}" for key in ("gain", "low", "high"))
+        lines.append(f"  {of['split']}, {of['group']} ({of['n']:,}): {gain} points [{low}, {high}]")
     lines += [""] * bool(d.labels) + [f"suggestion: {d.suggestion['why']}"]
     if d.examined:
         share = f"{100 * d.suggestion['warmup'] / n:.1f} % of the {n:,} to train on"
@@ -773,16 +766,6 @@ def details(d: Diagnosis, most: int = 8) -> list[str]:
     if d.examined or not d.candidates:  # else one of the columns is to be named first
         lines += [f"  {d.suggestion['command']}"]
     return lines + [f"note: {note}" for note in d.notes]
-
-
-def label_lines(gains: list[dict], most: int = 4) -> list[str]:
-    "Where the next labels should go, the largest gain first."
-    lines = []
-    for g in gains:
-        gain, low, high = (f"{100 * g[key]:+.1f}" for key in ("gain", "low", "high"))
-        lines.append(f"  {g['split']}, {g['group']} ({g['n']:,}): {gain} points [{low}, {high}]")
-    head = f"{MORE} more labelled rows, and what the worst group of a balanced probe may gain by them:"
-    return [head, *first_of(lines, most)] if lines else []
 
 
 def validation_lines(v: dict, most: int = 8) -> list[str]:

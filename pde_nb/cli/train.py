@@ -31,7 +31,6 @@ def train(
     method: str = "pde",
     preset: str | None = None,
     seed: Whole = 0,
-    seeds: Whole | None = None,
     out: str | None = None,
     minutes: float | None = None,
     restart: bool = False,
@@ -51,21 +50,19 @@ def train(
             which tries heads, trees and pde and takes the cheapest that is enough
         preset: settings of the paper, its released code, or a baseline's authors: paper, released, authors
         seed: of weights, order and split, ≥ 0
-        seeds: train the seeds 0 to N − 1 in OUT/seedS; mean and spread at the end
         out: folder of the run; default runs/DATA-METHOD-MODEL-seedS
         minutes: that training may take, > 0; then it ends with the best model so far; with more it goes on
         restart: throw away what the folder holds
         log: each epoch goes there at once: csv, tensorboard, or both
         json: write the test figures as JSON; - prints them
     """
-    from pde_nb.core.arguments import whole_number
     from pde_nb.core.environment import is_main
-    from pde_nb.training.fit import RunOptions, fit_seeds, robust_fit, seeds_table
+    from pde_nb.training.fit import RunOptions, robust_fit
     from pde_nb.training.grouped import with_groups
     from pde_nb.training.logs import asked_logs
     from pde_nb.training.record import record_parts
     from pde_nb.training.settings import keep_memory
-    from pde_nb.training.spec import choose, decide
+    from pde_nb.training.spec import choose
 
     keep_memory()
 
@@ -83,37 +80,27 @@ def train(
     last = "pde" if method == "auto" else method
     if not out:
         name = Path(choose(data, network.model, last, **how).model).name
-        out = f"runs/{data.name}-{method}-{name}-" + ("seeds" if seeds is not None else f"seed{seed}")
+        out = f"runs/{data.name}-{method}-{name}-seed{seed}"
     folder = Path(out)
     how |= dict(weights=network.start, device=network.device)
-    first = folder if seeds is None else folder / "seed0"  # all seeds have the same groups
-    whole = with_groups(
-        data, asked.groups, model=network.model, method=last, **how, out=None if restart else first
-    )
+    kept = None if restart else folder
+    whole = with_groups(data, asked.groups, model=network.model, method=last, **how, out=kept)
     for note in whole.notes[len(data.notes) :]:
         say(f"note: {note}\n")
     keep |= dict(
         out=folder, restart=restart, opened=opened_with(opened, whole), minutes=minutes, on_epoch=log
     )
-    if seeds is None:
-        how |= dict(groups=asked.groups, seed=seed, began=lambda *run: say(plan_text(*run)))
-        fit = robust_fit(network.model, whole, method, **how, **keep, **settings)
-        fits, told = [fit], ["", *record_parts(fit.record)]
-        if fit.run is None:
-            told.insert(0, f"this run was {end_text(fit.record, folder)}; its report:")
-    elif seed:
-        raise ValueError(f"--seeds {seeds} trains the seeds from 0 on; leave --seed out.")
-    else:
-        spec = decide(whole, network.model, method, **how, **settings)
-        fits = fit_seeds(spec, whole, seeds=range(whole_number("seeds", seeds, 1)), **keep)
-        told = ["", seeds_table(fits)]
+    how |= dict(groups=asked.groups, seed=seed, began=lambda *run: say(plan_text(*run)))
+    fit = robust_fit(network.model, whole, method, **how, **keep, **settings)
+    told = ["", *record_parts(fit.record)]
+    if fit.run is None:
+        told.insert(0, f"this run was {end_text(fit.record, folder)}; its report:")
     if not is_main():
         return
-    found = [fit.record.figures(fit.record.splits[-1]).to_dict() for fit in fits]
-    answer(json, found[0] if seeds is None else dict(seeds=found), *told, f"\nwritten to {folder}")
-    runs = [folder] if seeds is None else [folder / f"seed{fit.record.seed}" for fit in fits]
-    predict = command_line("predict", runs[0], "--data", "new.csv")
-    say_next(command_line("report", *runs, "--html"), command_line("eval", runs[0]), predict)
+    found = fit.record.figures(fit.record.splits[-1]).to_dict()
+    answer(json, found, *told, f"\nwritten to {folder}")
+    predict = command_line("predict", folder, "--data", "new.csv")
+    say_next(command_line("report", folder, "--html"), command_line("eval", folder), predict)
 
 # %% ../../nbs/14_cli/03_train.ipynb #tr0008
 def plan_text(run, config: dict) -> str:

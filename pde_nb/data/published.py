@@ -33,7 +33,7 @@ from tqdm.auto import tqdm
 
 from ..algorithm.groups import Overlap
 from ..core.arguments import did_you_mean, lookup
-from ..core.environment import check_installed, need
+from ..core.environment import need
 from ..core.seals import writable_folder
 from ..core.tables import Table
 from .dataset import SPLITS, Data, make_data, split_codes
@@ -464,7 +464,8 @@ def examine(
 
 def picture_findings(folder: Path, files, every_file: bool, progress: bool) -> Iterator[Finding]:
     "What is wrong with picture files. Raises `ValueError` for a name that leads out of the folder."
-    check_installed("torch", "filelock", "PIL")
+    for package in ("torch", "filelock", "PIL"):
+        need(package, "checking a data set")
     from pde_nb.data.batches import decode
 
     def fault(name):
@@ -551,7 +552,8 @@ def fetch(
     Raises `Unavailable` with all reasons and the steps by hand, `ValueError` for what no mirror can help.
     """
     mirrors = lookup(name, BENCHMARKS, "published set").mirrors if mirrors is None else mirrors
-    check_installed("pandas", "filelock", "torch", "PIL")  # not after the download
+    for package in ("pandas", "filelock", "torch", "PIL"):  # not after the download
+        need(package, "checking a data set")
     if archive is not None and not Path(archive).is_file():
         raise ValueError(f"--from {str(archive)!r} is no file; give the archive that you downloaded.")
     place = set_folder(name, root) or places(name, root)[1]

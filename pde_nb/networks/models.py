@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['SMALL', 'USUAL', 'KINDS', 'FIRST_WEIGHTS', 'torchvision_names', 'model_names', 'model_family', 'weights_entry',
-           'picture_size', 'pretrained_vision_weights', 'vision_model', 'default_model', 'input_settings', 'make_model',
-           'weights_file', 'fetch_weights', 'check_output']
+           'pretrained_vision_weights', 'vision_model', 'default_model', 'input_settings', 'make_model', 'weights_file',
+           'fetch_weights', 'check_output']
 
 # %% ../../nbs/05_networks/05_models.ipynb #ea8d8d6b
 import os
@@ -98,12 +98,6 @@ def weights_entry(
     return lookup(weights, words, f"no file ({', '.join(SUFFIXES)}), and as weights of {name}")
 
 
-def picture_size(name: str) -> int:
-    "The side in pixels with which a model's pretrained weights were evaluated; 224 where it has none."
-    entry = weights_entry(name, "pretrained")
-    return int(entry.transforms().crop_size[0]) if entry is not None else 224
-
-
 def pretrained_vision_weights(name: str, weights: str) -> dict[str, Tensor]:
     """The tensors of `weights_entry`, which torchvision downloads where they are not here.
 
@@ -168,8 +162,9 @@ def input_settings(
         folder = text_folder(name)
         return dict(tokenizer=str(folder or name), max_tokens=token_limit(folder))
     settings = {"normalise": (0.5, 0.25) if family == "small" else "imagenet"}
-    if kind == "pictures":
-        settings["size"] = 32 if family == "small" else picture_size(name)
+    if kind == "pictures":  # as the pretrained weights were evaluated
+        entry = None if family == "small" else weights_entry(name, "pretrained")
+        settings["size"] = int(entry.transforms().crop_size[0]) if entry else 32 if family == "small" else 224
     return settings
 
 # %% ../../nbs/05_networks/05_models.ipynb #c49515be

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['LOAD_IN_RANGE', 'LOAD_CLIFF', 'NoiseLevels', 'power_mean', 'noise_levels', 'max_quantile', 'Levels', 'levels',
-           'segment_rates', 'outside', 'check_setting', 'segment_edges', 'check_signal', 'LearningTime',
-           'learning_time', 'train_until_learned', 'noise_load', 'clock_at', 'warmup_iterations', 'spurious_iterations']
+           'segment_rates', 'outside', 'check_setting', 'segment_edges', 'LearningTime', 'learning_time',
+           'train_until_learned', 'noise_load', 'clock_at', 'warmup_iterations', 'spurious_iterations']
 
 # %% ../../nbs/03_theory/06_theorem.ipynb #21b67c32
 import warnings
@@ -212,21 +212,6 @@ def segment_edges(start: tuple[float, float], v: float, K: int) -> tuple[np.ndar
     edges = [np.geomspace(low, high, first + 1)[:-1], np.geomspace(high, v, K - first + 1)]
     return np.concatenate(edges), first
 
-
-def check_signal(rates: dict, lv: Levels, edges, C, R):
-    "Raises `ValueError` where the rate need not be positive: what takes the signal, and by what factor."
-    if (rates["m"] > 0).all():
-        return
-    taken = np.array([rates[name] for name in ("noise", "output", "other")])
-    worst = int(taken.sum(0).argmax())
-    shares = "noise {:.2g}, its output {:.2g}, the other feature {:.2g}".format(*taken[:, worst])
-    what = (
-        f"{taken.sum(0)[worst]:.3g} times the signal of the feature may be taken from it ({shares}) when its "
-        f"largest alignment has grown {edges[worst + 1] / edges[0]:.3g}-fold, those of the other feature "
-        f"{C[worst] / lv.C:.3g}-fold and the rest of the weights {R[worst] / lv.R:.3g}-fold"
-    )
-    raise outside(what, "a larger gap between the features, less noise, or more examples")
-
 # %% ../../nbs/03_theory/06_theorem.ipynb #47fb71ac
 @dataclass(frozen=True)
 class LearningTime:
@@ -279,7 +264,10 @@ def learning_time(
     C, A, R = (np.full(len(lo), x) for x in (lv.C, lv.A, lv.R))
     for _ in range(500):  # add up what the rest of the weights can grow, until that implies itself
         rates = segment_rates(core, model, J, lr, alpha_hat, lv, edges, C, A, R)
-        check_signal(rates, lv, edges, C, R)
+        if (rates["m"] <= 0).any():
+            taken = max(rates["noise"] + rates["output"] + rates["other"])
+            what = f"the noise and the other feature may take {taken:.3g} times the signal of the feature"
+            raise outside(what, "a larger gap between the features, less noise, or more examples")
         m, M = rates["m"], rates["M"]
         reached = np.maximum.accumulate(hi * (1 + M * hi))
         tau = (1 / lo - 1 / hi) / window(m / (1 + m * hi), np.minimum)

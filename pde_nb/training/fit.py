@@ -57,10 +57,10 @@ from pde_nb.training.folder import (
     hold,
     load_finished,
     run_file,
-    save_ledger,
     save_model,
     save_split,
     take_run,
+    write_csv,
 )
 from .grouped import save_groups, with_groups
 from .logs import Logs, asked_logs
@@ -337,7 +337,8 @@ def write_result(folder: Path, run: Trainer, config: dict, record: RunRecord, is
     if len(run.looks) == len(run.curve):
         save_state(folder / "looks.safetensors", dict(looks=np.stack(run.looks)), "looks")
     save_model(folder / "model.safetensors", run.model)
-    save_ledger(folder / "ledger.csv", run)
+    if (ledger := run.ledger()) is not None:
+        write_csv(folder / "ledger.csv", ledger)
     save_split(folder / "split.csv", run.data)
     save_portable(folder, run, config)
     save_record(folder, record)

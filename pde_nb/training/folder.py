@@ -6,7 +6,7 @@
 __all__ = ['ASKED', 'TIME_UP', 'ENDED_EARLY', 'GROUPS_FILE', 'PARTS', 'SEALED_FILES', 'RUN_FILES', 'LASTING', 'REMEDY', 'LATER',
            'SAME_RESULT', 'hold', 'Checkpointer', 'flat', 'config_differences', 'claim', 'can_go_on', 'write_record_of',
            'take_run', 'read_record_of', 'run_file', 'check_files', 'guess_of_state', 'kept_guess', 'fingerprint',
-           'save_model', 'load_finished', 'save_split', 'save_ledger', 'write_csv', 'read_config', 'completion']
+           'save_model', 'load_finished', 'save_split', 'write_csv', 'read_config', 'completion']
 
 # %% ../../nbs/09_training/04_folder.ipynb #43328d64
 import hashlib
@@ -24,7 +24,7 @@ import torch
 from filelock import FileLock, Timeout
 from torch import nn
 
-from ..algorithm.groups import Groups, group_names
+from ..algorithm.groups import Groups
 from pde_nb.core.seals import (
     CONFIG,
     COPY_AGAIN,
@@ -303,16 +303,6 @@ def save_split(path, data: Data):
     "The split of every row, as CSV."
     split = np.array(["unused", *SPLITS], object)[data.split + 1]
     write_csv(path, dict(row=np.arange(len(data)), split=split), end="\n")
-
-
-def save_ledger(path, run):
-    "Which row of the data entered when, as CSV without formulas; nothing where the method has no ledger."
-    table = run.method.ledger(run.epoch + (run.step > 0))
-    if table is None:
-        return
-    names = np.array(group_names(run.method.groups), object)
-    row = run.train_rows[table.example]
-    write_csv(path, dict(row=row, group=names[table.group], stage=table.stage, epoch=table.epoch))
 
 
 def write_csv(path, columns: dict[str, np.ndarray], end: str = "\r\n"):

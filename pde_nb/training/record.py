@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ..algorithm.groups import Overlap, group_names
+from ..algorithm.groups import Overlap
 from pde_nb.algorithm.metrics import (
     Figures,
     GroupCounts,
@@ -282,10 +282,7 @@ def conclude(
     if len(data.rows("test")) and "test" not in judged:
         notes.append("no test example belongs to an evaluation group; there is nothing to report on")
     overlap = isinstance(data.eval_groups, Overlap)
-    ledger = run.method.ledger(len(run.curve))
-    if ledger is not None:
-        names = np.array(group_names(run.method.groups), object)
-        ledger = pd.DataFrame(ledger).assign(group=names[ledger.group])
+    ledger = run.ledger()
     return RunRecord(
         config=config,
         notes=list(dict.fromkeys(notes)),
@@ -299,7 +296,7 @@ def conclude(
         first=first,
         minutes=minutes,
         name=f"{config['method']['name']}, seed {config['seed']}",
-        entered=None if ledger is None else Entered.of(ledger),
+        entered=ledger and Entered.of(pd.DataFrame(ledger)),
         kept=data.guess and KeptGuess(data.guess, data.train_groups, data.split),
         variables=() if overlap else data.eval_groups.variables,
     )

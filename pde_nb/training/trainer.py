@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from ..algorithm.groups import stream
+from ..algorithm.groups import group_names, stream
 from ..data.batches import Source, batches
 from ..data.dataset import Data
 from ..methods.base import Batch, Method
@@ -110,6 +110,15 @@ class Trainer:
     @property
     def finished(self) -> bool:
         return bool(self.stopped) or self.method.pacing.finished(self.epoch)
+
+    def ledger(self) -> dict[str, np.ndarray] | None:
+        "Which row of the data entered when, by column; None where the method has no ledger."
+        table = self.method.ledger(self.epoch + (self.step > 0))
+        if table is None:
+            return None
+        names = np.array(group_names(self.method.groups), object)
+        row = self.train_rows[table.example]
+        return dict(row=row, group=names[table.group], stage=table.stage, epoch=table.epoch)
 
     @property
     def best_epoch(self) -> int | None:
