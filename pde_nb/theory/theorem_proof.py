@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['STATED', 'DISTANCES', 'log_uniform', 'time_or_none', 'setting_within', 'Trial', 'theorem_trial', 'theorem_trials',
-           'bounds_table', 'bounds_hold', 'limit_race', 'time_scales', 'spurious_time', 'population_time',
-           'time_exponents', 'restated_time', 'final_outputs', 'level_of_learning', 'tripled_share', 'core_growth',
-           'group_accuracies', 'accuracy_of_groups', 'shares_of_first', 'first_feature', 'scale_of_weights']
+           'bounds_table', 'bounds_hold', 'limit_race', 'time_scales', 'spurious_time', 'time_exponents',
+           'restated_time', 'final_outputs', 'level_of_learning', 'tripled_share', 'core_growth', 'group_accuracies',
+           'accuracy_of_groups', 'shares_of_first', 'first_feature', 'scale_of_weights']
 
 # %% ../../nbs/03_theory/07_theorem_proofs.ipynb #2ce136a7
 from dataclasses import replace
@@ -172,28 +172,26 @@ def spurious_time(power: float = 1) -> Found:  # of σ_0 in the time
     return Found(printed, bounds_hold(trials, power), bounds_table(trials)["bound"][2])
 
 # %% ../../nbs/03_theory/07_theorem_proofs.ipynb #da4c1719
-def population_time(c, s, beta_s: float = 1.0, lr: float = 0.1, alpha_hat: float = 0.9) -> int:
-    "Iterations until max_j s_j is 0.2/β_s on the population, with β_c = β_s/10."
-    for t, (_, s, _) in enumerate(population(c, s, alpha_hat, 0.1 * beta_s, beta_s, lr)):
-        if s.max() >= 0.2 / beta_s:
-            return t
-
-
 @lru_cache
-def time_exponents(n: int = 8) -> dict[str, tuple[float, float]]:
-    """Fitted exponents, with half-widths, of the population's time to learn the spurious feature:
-    over small σ_0 (one direction of start, rescaled), β_s, η, and 2α̂ − 1 (`majority`)."""
-    c, s = np.random.default_rng(0).standard_normal((2, 40))
-
-    def time(sigma_0=1e-3, **setting):
-        return population_time(sigma_0 * c, sigma_0 * s, **setting)
-
-    grids = dict(
-        sigma_0=np.geomspace(2e-4, 2e-3, n), beta_s=np.geomspace(1, 2, n), lr=np.geomspace(0.05, 0.5, n)
-    )
-    fits = {name: fit_exponent(grid, [time(**{name: v}) for v in grid]) for name, grid in grids.items()}
-    alphas = np.linspace(0.6, 0.95, n)
-    return fits | dict(majority=fit_exponent(2 * alphas - 1, [time(alpha_hat=alpha) for alpha in alphas]))
+def time_exponents() -> dict[str, tuple[float, float]]:
+    """Fitted exponents, with half-widths, of the population's time to learn the spurious feature, until
+    max_j s_j is 0.2/β_s with β_c = β_s/10: over small σ_0 (one direction of start, rescaled), β_s, η, and
+    2α̂ − 1 (`majority`), eight worlds each."""
+    grids = dict(sigma_0=np.geomspace(2e-4, 2e-3, 8), beta_s=np.geomspace(1, 2, 8))
+    grids |= dict(lr=np.geomspace(0.05, 0.5, 8), majority=2 * np.linspace(0.6, 0.95, 8) - 1)
+    usual = dict(sigma_0=1e-3, beta_s=1.0, lr=0.1, majority=0.8)
+    world = {name: np.full(32, value) for name, value in usual.items()}
+    for k, (name, grid) in enumerate(grids.items()):
+        world[name][8 * k : 8 * k + 8] = grid
+    c, s = world["sigma_0"][:, None] * np.random.default_rng(0).standard_normal((2, 1, 40))
+    beta_s, times = world["beta_s"], np.zeros(32, int)
+    setting = (1 + world["majority"]) / 2, 0.1 * beta_s, beta_s, world["lr"][:, None]
+    for t, (_, s, _) in enumerate(population(c, s, *setting)):
+        times[(times == 0) & (s.max(-1) >= 0.2 / beta_s)] = t
+        if times.all():
+            return {
+                name: fit_exponent(grid, of) for (name, grid), of in zip(grids.items(), np.split(times, 4))
+            }
 
 
 def restated_time(beta_power: float = 0, sigma_power: float = -1) -> Found:  # of the printed first term
