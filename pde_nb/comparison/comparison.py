@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['NO_FILE', 'TAKEN', 'BEHIND', 'Contender', 'check_apart', 'RunFailed', 'run_folder', 'make_run', 'contend',
            'contend_all', 'seed_list', 'check_unseen', 'result_of', 'learning_rates', 'combinations', 'within_budget',
-           'Comparison', 'compare', 'asked_methods', 'check_name', 'search']
+           'Comparison', 'compare', 'asked_methods', 'search']
 
 # %% ../../nbs/11_comparison/02_comparison.ipynb #4148e97f
 import re
@@ -29,7 +29,6 @@ from pde_nb.comparison.trials import (
     attempt,
     earlier_result,
     over_seeds,
-    preferred,
     ranking,
     read_results,
     run_line,
@@ -176,7 +175,8 @@ def contend_all(
     first = records_of([(name, s, seeds[0]) for name, one in contenders.items() for s in one.tried])
     trials = {name: map(Trial.of_run, of) for name, of in first.items()}
     tried = {name: tuple(map(attempt, contenders[name].tried, of)) for name, of in trials.items()}
-    chosen = {name: preferred(of) for name, of in tried.items()}
+    best = {name: [(a.val_worst_group, a.val_group_mean) for a in of] for name, of in tried.items()}
+    chosen = {name: scores.index(max(scores)) for name, scores in best.items()}  # the first of the best
     settings = {name: contenders[name].tried[k] for name, k in chosen.items()}
     others = records_of([(name, settings[name], seed) for name in first for seed in seeds[1:]])
     if jobs > 1:
@@ -355,21 +355,16 @@ def asked_methods(methods) -> dict[str, str | Method]:
             find_method(name)
     if not methods:
         raise ValueError("methods=[]: name at least one method, or leave it out for all.")
-    for name in methods:
-        check_name(name)
+    for name in methods:  # of its file and of its folder
+        if not isinstance(name, str) or not name.isprintable() or re.search(NO_FILE, name):
+            raise ValueError(f"methods: {name!r} cannot be the name of a file; give another one, of letters.")
+        if Path(name).stem.lower() in TAKEN:
+            raise ValueError(f"methods: the name {name!r} is taken in every comparison; give another one.")
     return dict(methods)
 
 
 NO_FILE = r'[<>:"/\\|?*]|^$|^\.|[. ]$|\.json$'  # found in what cannot name a file and the folder beside it
 TAKEN = {"first", "comparison", "minutes"}  # what else there is in its folder
-
-
-def check_name(name):
-    "Raises `ValueError` where the file and the folder of a method cannot have its name."
-    if not isinstance(name, str) or not name.isprintable() or re.search(NO_FILE, name):
-        raise ValueError(f"methods: {name!r} cannot be the name of a file; give another one, of letters.")
-    if Path(name).stem.lower() in TAKEN:
-        raise ValueError(f"methods: the name {name!r} is taken in every comparison; give another one.")
 
 # %% ../../nbs/11_comparison/02_comparison.ipynb #srch0009
 BEHIND = "behind other settings on validation"  # why a run was ended

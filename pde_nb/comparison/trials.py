@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['COURSE', 'SPEC', 'REMEDY', 'SAME', 'COLUMNS', 'SHORT', 'Trial', 'trial_figures', 'Attempt', 'Result',
-           'result_from_dict', 'attempt', 'preferred', 'settings_name', 'run_line', 'over_seeds', 'accuracy_by_group',
+           'result_from_dict', 'attempt', 'settings_name', 'run_line', 'over_seeds', 'accuracy_by_group',
            'made_up_result', 'read_results', 'is_foreign', 'spec_differences', 'earlier_result', 'Difference', 'paired',
            'p_value', 'points_text', 'ranking', 'against_best', 'standings', 'worst_group', 'standing', 'p_text']
 
@@ -186,11 +186,6 @@ def attempt(settings: dict, trial: Trial) -> Attempt:
     "Settings with what they came to on validation."
     found = figures(trial.splits["val"])
     return Attempt(settings, found.worst_group, found.group_mean)
-
-
-def preferred(tried) -> int:
-    "Which of the settings tried validation prefers: the first of the best."
-    return max(range(len(tried)), key=lambda k: (tried[k].val_worst_group, tried[k].val_group_mean))
 
 
 REMEDY = "move it away and give the command of the comparison again, which repeats no finished run"

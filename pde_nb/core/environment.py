@@ -35,7 +35,7 @@ def surroundings() -> dict:
             versions[name] = metadata.version(name)
     processor = platform.processor() or platform.machine()
     with suppress(OSError):
-        named = re.search(r"^model name\s*: (.+)", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+        named = re.search(r"^model name\s*: (.+)", Path("/proc/cpuinfo").read_text("utf-8"), re.MULTILINE)
         processor = named[1].strip() if named else processor
     return dict(
         python=platform.python_version(),

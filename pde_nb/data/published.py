@@ -212,7 +212,7 @@ def table_of(path: Path, literal):
     check_table_file(path)
     if path.name.startswith("list_eval"):
         return pd.read_csv(path, sep=r"\s+", header=None, names=["image_id", "partition"])
-    with open(path) as file:
+    with open(path, encoding="utf-8") as file:
         first = file.readline().split()
     frame = pd.read_csv(path, sep=r"\s+", skiprows=1).rename_axis("image_id").reset_index()
     if first != [str(len(frame))]:
@@ -464,8 +464,7 @@ def examine(
 
 def picture_findings(folder: Path, files, every_file: bool, progress: bool) -> Iterator[Finding]:
     "What is wrong with picture files. Raises `ValueError` for a name that leads out of the folder."
-    for package in ("torch", "filelock", "PIL"):
-        need(package, "checking a data set")
+    need("torch", "checking a data set")
     from pde_nb.data.batches import decode
 
     def fault(name):

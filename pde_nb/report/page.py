@@ -4,9 +4,8 @@
 
 # %% auto #0
 __all__ = ['ROWS', 'TEMPLATES', 'STYLE', 'DAY', 'NAMES', 'MARKS', 'GLYPHS', 'HTML_PAGES', 'MARKDOWN_PAGES', 'Share', 'Part',
-           'Mark', 'Link', 'interval', 'shown', 'plain', 'linked', 'Listing', 'csv_text', 'table', 'rates', 'section',
-           'variable', 'shape', 'new_axes', 'draw', 'svg_of', 'html_cell', 'unbroken', 'environment', 'Page',
-           'write_text']
+           'Mark', 'Link', 'interval', 'shown', 'plain', 'linked', 'Listing', 'table', 'rates', 'section', 'variable',
+           'shape', 'new_axes', 'draw', 'svg_of', 'html_cell', 'environment', 'Page', 'write_text']
 
 # %% ../../nbs/13_report/01_page.ipynb #7b3d119f
 import io
@@ -123,6 +122,12 @@ class Listing:
 
     def csv(self) -> str:
         "All rows as comma-separated values, which no spreadsheet takes for formulas."
+
+        def text(x):
+            if x is None or x != x:
+                return ""
+            return disarm(visible(f"{x:.6g}" if isinstance(x, float) else x, keep="\n\t"))
+
         lines = []
         for row in self.rows:
             cells = {}
@@ -133,7 +138,7 @@ class Listing:
                     cells |= {head: cell.n, f"{head} of": cell.of}
                 else:
                     cells[head] = cell
-            lines.append({disarm(visible(head)): csv_text(cell) for head, cell in cells.items()})
+            lines.append({disarm(visible(head)): text(x) for head, x in cells.items()})
         return pd.DataFrame(lines).to_csv(index=False, lineterminator="\r\n")
 
     def markdown(self) -> Markup:
@@ -149,13 +154,6 @@ class Listing:
         return Markup("\n".join([head, f"|{rule}|", *body, "", plain(self.caption)]).rstrip())
 
     _repr_markdown_ = markdown
-
-
-def csv_text(cell) -> str:
-    "A cell of a file."
-    if cell is None or cell != cell:
-        return ""
-    return disarm(visible(f"{cell:.6g}" if isinstance(cell, float) else cell, keep="\n\t"))
 
 
 def table(name: str, rows: list[dict] | pd.DataFrame, *how, **more) -> dict:
@@ -244,15 +242,11 @@ def html_cell(value):
     return value if isinstance(value, Markup) else visible(str(value).replace("\r\n", "\n"), keep="\n")
 
 
-def unbroken(text: str) -> str:
-    "A figure and its unit on one line."
-    return re.sub(r"(?<=\d) (?=%|points)", "\N{NO-BREAK SPACE}", str(text))
-
-
 def environment(finalize, **options) -> Environment:
     "Templates, and what they call."
     made = Environment(loader=TEMPLATES, trim_blocks=True, lstrip_blocks=True, finalize=finalize, **options)
-    made.filters |= dict(shown=shown, variable=variable, linked=linked, unbroken=unbroken)
+    made.filters |= dict(shown=shown, variable=variable, linked=linked)
+    made.filters["unbroken"] = lambda x: re.sub(r"(?<=\d) (?=%|points)", "\N{NO-BREAK SPACE}", str(x))
     made.filters["glyph"] = lambda style: shape(style, GLYPHS)
     made.filters["fenced"] = lambda text: Markup(fenced(text))
     return made
