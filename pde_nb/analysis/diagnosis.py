@@ -23,6 +23,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from rich.cells import cell_len
 from sklearn.decomposition import PCA
+from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import mutual_info_score
 
@@ -69,8 +70,8 @@ def association(table: Int[np.ndarray, "K A"], rng: np.random.Generator) -> dict
     n, agree = int(table.sum()), int(table[agreeing(table)].sum())
     low, high = wilson_interval(agree, n)
     link = dict(agree=agree, n=n, alpha_hat=agree / n, alpha_low=float(low), alpha_high=float(high))
-    resampled = rng.multinomial(n, table.ravel() / n, 200)  # the bootstrap
-    low, high = np.quantile([cramers_v(t.reshape(table.shape)) for t in resampled], (0.025, 0.975))
+    draws = [cramers_v(t.reshape(table.shape)) for t in rng.multinomial(n, table.ravel() / n, 200)]
+    low, high = np.quantile(draws, (0.025, 0.975))
     bits = mutual_info_score(None, None, contingency=table) / np.log(2)
     link |= dict(cramers_v=cramers_v(table), v_low=float(low), v_high=float(high))
     return link | dict(mutual_information=float(bits))
@@ -144,9 +145,8 @@ def spurious_first(
     growth = growth[~np.isnan(growth)]
     if not len(growth):
         return float("nan")
-    n = 4000
-    s, c = rng.standard_normal((2, n, 40)).max(-1)  # 40 filters
-    return float((rng.choice(v, n) * s / c > rng.choice(growth, n)).mean())
+    s, c = rng.standard_normal((2, 4000, 40)).max(-1)  # 40 filters
+    return float((rng.choice(v, 4000) * s / c > rng.choice(growth, 4000)).mean())
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #834c8c02
 SMALL_PART = 20  # examples
@@ -470,6 +470,7 @@ def next_labels(x, y, groups: Groups, n_train: int, rng: np.random.Generator) ->
             fitted = rows[~out[rows]]
             equal = balancing_weights(groups.part(fitted))[groups.ids[fitted]]
             model = LogisticRegression(C=0.1, max_iter=200, tol=1e-3)
+            model = model if len(np.unique(y[fitted])) > 1 else DummyClassifier()  # of one class
             hit[out] = model.fit(x[fitted], y[fitted], sample_weight=equal).predict(x[out]) == y[out]
         return hit[val]
 
@@ -754,8 +755,7 @@ def details(d: Diagnosis, most: int = 8) -> list[str]:
         ]
         lines += [f"{head}. Which of them should not matter, only you can say:", *first_of(found, 10), ""]
     lines += [*validation_lines(d.validation, most), ""]
-    if d.labels:
-        lines.append(f"{MORE} more labelled rows, and what the worst group of a probe may gain by them:")
+    lines += [f"{MORE} more labelled rows, and what the worst group of a probe may gain:"] * bool(d.labels)
     for of in d.labels:
         gain, low, high = (f"{100 * of[key]:+.1f}" for key in ("gain", "low", "high"))
         lines.append(f"  {of['split']}, {of['group']} ({of['n']:,}): {gain} points [{low}, {high}]")

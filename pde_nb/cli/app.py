@@ -98,7 +98,7 @@ def typing_error(error: CycloptsError, words: list[str]) -> str:
     missing = re.search(r"(\S+) requires an argument", text)
     if missing:
         return f"{missing[1]} is missing, or has no value; --help says what it is."
-    if "Unknown option" in text and "Did you mean" not in text and words[0] in ("train", "compare"):
+    if "Unknown option" in text and "Did you mean" not in text and words[0] in ("train", "remedy", "compare"):
         text += " A setting of the method or of training is given as --set NAME=VALUE."
     return text
 

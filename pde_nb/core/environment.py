@@ -142,7 +142,7 @@ def server_fault(server: str) -> str:  # '' where it answers, whatever it says
         urlopen(Request(server, method="HEAD"), timeout=PATIENCE).close()
     except HTTPError:
         pass  # a refusal is an answer
-    except (OSError, ValueError) as e:
+    except Exception as e:
         reason = getattr(e, "reason", e)
         return str(getattr(reason, "strerror", None) or reason)
     return ""
