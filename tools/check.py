@@ -68,18 +68,13 @@ def check_export():
     return "\n".join([*lines, *(filter(None, said) if lines else ())]), not lines
 
 
-def check_weight():
-    faults = weight.faults()
-    return "\n".join(faults), not faults
-
-
 CHECKS = {
     "export": check_export,
     "lint": asked("ruff", "check", "nbs", "tools", "benchmarks", "docs", "setup.py"),
     "format": asked("ruff", "format", "--check", "--quiet", "nbs", "tools", "benchmarks", "docs", "setup.py"),
     "imports": asked("lint-imports"),
     "readme": asked("python", "tools/readme.py", "--check"),
-    "weight": check_weight,
+    "weight": lambda: ("\n".join(found := weight.faults()), not found),
     "site": lambda: run("python", "tools/docs.py", "--strict", "--output", tempfile.mkdtemp()),
 }
 

@@ -86,7 +86,7 @@ FAULTS = {  # module → what would be wrong → the text, and what is put in it
         "weights count the empty groups": ("exists.sum() * groups.counts", "groups.n_groups * groups.counts"),
     },
     "methods.jtt": {
-        "JTT shows mistakes once too often": ('upweight - (self.copies == "paper")', "upweight"),
+        "JTT shows mistakes once too often": ("upweight - (not self.as_authors)", "upweight"),
     },
     "methods.lff": {
         "LfF weighs what the biased network gets right": ("now[0] / (now", "now[1] / (now"),

@@ -7,6 +7,8 @@ python tools/weight.py --write    # lower the figures of tools/weight.json to th
 import json
 import re
 import sys
+from collections import Counter
+from dataclasses import fields
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -23,8 +25,6 @@ GOALS = {
     "options and settings": 65,
 }
 EXPORTED = re.compile(r"^\s*#\s*\|\s*(exporti?|default_exp)\b", re.MULTILINE)
-OPTION = re.compile(r"""["'](--[a-z][a-z-]+)["']""")
-FIELD = re.compile(r"^    ([a-z][a-z_]*): [^=\n]+ = ", re.MULTILINE)
 
 
 def lines(paths) -> int:
@@ -46,12 +46,19 @@ def demo_lines(notebook: Path) -> int:
 
 
 def names() -> set[str]:
-    """What can be typed: options of the commands, and settings of training and of the methods."""
-    typed = [*(ROOT / "pde_nb" / "console").glob("*.py"), *(ROOT / "pde_nb" / "cli").glob("*.py")]
-    options = {option for path in typed for option in OPTION.findall(path.read_text(encoding="utf-8"))}
-    held = [*(ROOT / "pde_nb" / "methods").glob("*.py"), ROOT / "pde_nb" / "training" / "settings.py"]
-    settings = {name for path in held for name in FIELD.findall(path.read_text(encoding="utf-8"))}
-    return {option.strip("-").replace("-", "_") for option in options} | settings
+    """What can be typed: options of the commands, and settings of training, of schedules and of methods."""
+    from pde_nb.algorithm.expansion import Schedule
+    from pde_nb.cli.app import app, sets
+    from pde_nb.methods.registry import METHODS
+    from pde_nb.training.settings import Settings
+
+    commands = [part[name] for part in (app, sets) for name in part if not name.startswith("-")]
+    found = {field.name for owner in (Schedule, Settings, *METHODS.values()) for field in fields(owner)}
+    for command in commands:
+        if command.default_command:
+            arguments = command.assemble_argument_collection(parse_docstring=False)
+            found |= {one.name.strip("-").replace("-", "_") for one in arguments if one.name[:2] == "--"}
+    return found
 
 
 def today() -> dict[str, int]:
@@ -77,31 +84,29 @@ def today() -> dict[str, int]:
     return dict(zip(GOALS, figures))
 
 
-def faults() -> list[str]:
-    """A line for every figure that is above the committed one."""
+def faults() -> list[str]:  # a line for every figure that is above the committed one
     kept = json.loads(KEPT.read_text(encoding="utf-8"))
     return [
         f"{name}: {n:,}, and {kept[name]:,} were committed" for name, n in today().items() if n > kept[name]
     ]
 
 
-def by_package() -> dict[str, int]:
+def by_package() -> list[tuple[str, int]]:
     """Lines of each package, the heaviest first."""
-    found: dict[str, int] = {}
+    found = Counter()
     for path in library():
-        name = path.relative_to(ROOT / "pde_nb").parts[0] if path.parent != ROOT / "pde_nb" else "(top)"
-        found[name] = found.get(name, 0) + lines([path])
-    return dict(sorted(found.items(), key=lambda item: -item[1]))
+        found[path.relative_to(ROOT / "pde_nb").parent.parts[:1]] += lines([path])
+    return [(*at, n) if at else ("(top)", n) for at, n in found.most_common()]
 
 
 def main():
-    kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
     figures = today()
     for name, n in figures.items():
         print(f"{name:40} {n:8,}   goal {GOALS[name]:8,}")
-    print("lines by package: " + ", ".join(f"{name} {n:,}" for name, n in by_package().items()))
+    print("lines by package: " + ", ".join(f"{name} {n:,}" for name, n in by_package()))
     if "--write" in sys.argv[1:]:
-        lower = {name: min(n, kept.get(name, n)) for name, n in figures.items()}
+        kept = json.loads(KEPT.read_text(encoding="utf-8"))
+        lower = {name: min(n, kept[name]) for name, n in figures.items()}
         KEPT.write_text(json.dumps(lower, indent=1) + "\n", encoding="utf-8")
     found = faults()
     print(*found, sep="\n")

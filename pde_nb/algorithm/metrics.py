@@ -146,19 +146,18 @@ AVERAGES = "average", "adjusted_average", "group_mean"
 def figures(
     counts: GroupCounts,
     train_counts=None,  # (groups,) examples of each group in training, for the adjusted average
-    level: float = 0.95,  # of the intervals
 ) -> Figures:
-    """All figures of an evaluation, with Wilson's interval for every group and one for the minimum.
+    """All figures of an evaluation, with Wilson's 95 % interval for every group and one for the minimum.
     Raises `ValueError` for another number of training counts than of groups."""
 
     def plain(values):  # nan becomes None
         return [None if math.isnan(value) else float(value) for value in values]
 
-    columns = counts.accuracy, *wilson_interval(counts.correct, counts.total, level)
+    columns = counts.accuracy, *wilson_interval(counts.correct, counts.total)
     rows = zip(counts.names, counts.total.tolist(), counts.correct.tolist(), *map(plain, columns))
     worst = (None,) * 4
     if counts.total.any():
-        worst = counts.worst_group, counts.worst_group_name, *worst_interval(counts, level)
+        worst = counts.worst_group, counts.worst_group_name, *worst_interval(counts)
     means = averages(counts, None if counts.overlapping else train_counts)
     return Figures(tuple(GroupFigures(*row) for row in rows), *worst, *plain(means.values()))
 
@@ -168,10 +167,7 @@ def group_report(counts: GroupCounts, train_counts=None) -> str:
     return figures_table(figures(counts, train_counts)).text()
 
 # %% ../../nbs/02_algorithm/02_metrics.ipynb #c9d9d901
-def figures_table(
-    shown: Figures,
-    level: float = 0.95,  # of their intervals, for the head
-) -> Table:
+def figures_table(shown: Figures) -> Table:
     """Every group with its interval, the worst group with one that accounts for the minimum, and the
     averages."""
 
@@ -191,4 +187,4 @@ def figures_table(
     titles = dict(average="average", adjusted_average="adjusted average", group_mean="mean of groups")
     means = [(title, getattr(shown, key)) for key, title in titles.items()]
     rows += [(title, share(value), "", "") for title, value in means if value is not None]
-    return Table(("group", "%", f"{100 * level:g} % interval", "right"), rows, align="lrrl")
+    return Table(("group", "%", "95 % interval", "right"), rows, align="lrrl")

@@ -489,10 +489,13 @@ def next_labels(x, y, groups: Groups, n_train: int, rng: np.random.Generator) ->
                 worst = ((hits[fits] * weight) @ member / (weight @ member)).min(1)
                 size = np.log(sizes[fits]) - np.log(sizes[fits]).mean()
                 slopes.append(size @ worst / max(size @ size, 1e-9))
-            gain, *drawn = (np.array(slopes) * np.log1p(MORE / n)).tolist()
+                if not draw:  # what one draw of rows does, beside how many they are
+                    spread = np.std(worst - slopes[0] * size, ddof=2)
+            gain, *drawn = np.array(slopes) * np.log1p(MORE / n)
+            drawn += rng.normal(0, 2**0.5 * spread, len(drawn))
             low, high = np.quantile(drawn, (0.025, 0.975)).tolist()
             what = dict(split=split, group=group_names(groups)[group], n=n)
-            gains.append(what | dict(gain=gain, low=low, high=high))
+            gains.append(what | dict(gain=float(gain), low=low, high=high))
     return sorted(gains, key=lambda g: -g["gain"])
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #94dcc899

@@ -95,18 +95,17 @@ def example(*, root: str = "."):
     show(f"{table}: a made-up table; to train on it:\n    {line}")
 
 
-def check(name: str, /, *, root: str = "data", all: bool = False, json: Output | None = None):
+def check(name: str, /, *, root: str = "data", json: Output | None = None):
     """Examine the files of a published data set: what is there and what is wrong, with status 1 then.
 
     Args:
         name: waterbirds, celebA or civilcomments
         root: folder that holds the data set's own folder
-        all: open every picture, not some of them
         json: write what was found as JSON; - prints it
     """
     from pde_nb.data.published import examine
 
-    found = examine(name, root, all, progress=True)
+    found = examine(name, root, progress=True)
     answer(json, found.to_dict(), found)
     return Exit.DONE if found.good else Exit.JUDGED_BAD
 

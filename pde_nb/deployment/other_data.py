@@ -64,7 +64,7 @@ def judge(
     a: dict | None = None,  # attribute → (n,) values, where rows are no table
     train_counts: GroupCounts | None = None,  # of the training rows, to compare shares
     unlabelled=None,  # a value of the attributes that stands for a blank
-    **how,  # strict, root: see `new_rows`
+    **how,  # root: see `new_rows`
 ) -> Judged:
     """Predict labelled rows and count what is right in every group; a row with a blank is in none.
 

@@ -105,8 +105,6 @@ class GroupDRO(Method):
     by: Literal["group", "class", "none"] = "group"
     eta: Positive = 0.01  # step size of the weights, > 0
     adjustment: NonNegative = 0.0  # C ≥ 0, of the size of a group: small ones weigh more
-    # a group that a batch lacks gets the 'adjust'ment alone, or may 'keep' its weight
-    absent: Literal["adjust", "keep"] = "adjust"
 
     name = "group_dro"
     label = "GroupDRO"
@@ -125,9 +123,8 @@ class GroupDRO(Method):
         return balanced_draw(self.balance, stream(self.seed, "order", epoch))
 
     def loss(self, losses, groups):
-        mean, count = batch_group_losses(losses, groups, len(self.q))
+        mean, _ = batch_group_losses(losses, groups, len(self.q))
         self.q, self.extra = self.q.to(mean.device), self.extra.to(mean.device)
-        extra = self.extra if self.absent == "adjust" else self.extra * (count > 0)
-        self.q = self.q * torch.exp(self.eta * (mean.detach() + extra))
+        self.q = self.q * torch.exp(self.eta * (mean.detach() + self.extra))
         self.q = self.q / self.q.sum()
         return (self.q * mean).sum()

@@ -63,7 +63,6 @@ class EIIL(GroupDRO):
     first_batch_size: Count | None = None  # ≥ 1; None: as in the second stage
     env_steps: CountOrZero = 10_000  # of Adam, ≥ 0; 0: the closed form
     env_lr: Positive = 1e-2  # of Adam, > 0
-    conditional: bool = True  # groups are label × environment, or the environments alone
 
     name = "eiil"
     label = "EIIL"
@@ -104,11 +103,8 @@ class EIIL(GroupDRO):
     def regroup(self, environment: Bool[np.ndarray, " n"]):
         "Take these environments for groups, and begin anew with the weights over groups."
         self.environment = environment
-        second = environment.astype(int)
-        if self.conditional:
-            self.groups = make_groups(class_ids(self.of_data), second, names=("y", "environment"))
-        else:
-            self.groups = make_groups(second, names=("environment",))
+        pair = class_ids(self.of_data), environment.astype(int)
+        self.groups = make_groups(*pair, names=("y", "environment"))
         self.ids = torch.as_tensor(self.groups.ids)
         super().setup()
 

@@ -37,14 +37,14 @@ class FirstStageResult:
         return np.flatnonzero(self.scores.argmax(1) != self.y)
 
 
-def shares_text(groups: Groups, examples: Int[np.ndarray, " some"], most: int = 8) -> str:
-    "How many examples of each group are among these, in words; the largest shares first, `most` of them."
+def shares_text(groups: Groups, examples: Int[np.ndarray, " some"]) -> str:
+    "How many examples of each group are among these, in words; the eight largest shares, those first."
     n = np.bincount(groups.ids[examples], minlength=groups.n_groups)
     names = group_names(groups)
     by_share = np.argsort(-n / np.maximum(groups.counts, 1), kind="stable")
     exist = [g for g in by_share if groups.counts[g]]
-    text = ", ".join(f"{n[g]:,} of {groups.counts[g]:,} in {names[g]}" for g in exist[:most])
-    return f"{text} …" if len(exist) > most else text
+    text = ", ".join(f"{n[g]:,} of {groups.counts[g]:,} in {names[g]}" for g in exist[:8])
+    return f"{text} …" if len(exist) > 8 else text
 
 # %% ../../nbs/07_methods/04_jtt.ipynb #de30f0a3
 @dataclass
@@ -93,12 +93,10 @@ class JTT(Method):
 
     first_epochs: Count = 5  # T ≥ 1, of the first stage
     upweight: Count = 20  # λ ≥ 1, how often a mistake is shown
-    # a mistake is shown λ times; 'extra': λ + 1 times, as in its authors' code
-    copies: Literal["paper", "extra"] = "paper"
+    # as in its authors' code: mistakes are those of the last epoch while it trains, and shown λ + 1 times
+    as_authors: bool = False
     first_lr: Positive | None = None  # learning rate of the first stage, > 0; None: as in the second
     short: bool = False  # an epoch shows only as many examples as there are, of all copies
-    # mistakes of the model 'after' the first stage, or those that it made 'during' its last epoch
-    error_set: Literal["after", "during"] = "after"
     # of the first stage, ≥ 0; None, here and below: as in the second
     first_weight_decay: NonNegative | None = None
     first_batch_size: Count | None = None  # examples of a step, ≥ 1
@@ -126,16 +124,16 @@ class JTT(Method):
         changes = first_settings(self)
         if self.first_clip == 0:
             changes["clip"] = None
-        kind = LastEpochERM if self.error_set == "after" else ERMWithPredictions
+        kind = ERMWithPredictions if self.as_authors else LastEpochERM
         return kind(self.first_epochs), changes
 
     def after_first(self, first, model):
-        if self.error_set == "after":
+        if not self.as_authors:
             self.wrong = first.mistakes
         elif first.predicted is None:
             raise ValueError(
-                "error_set='during' needs the predictions of a first stage that were recorded while it "
-                "trained, and this one has none: leave first=… out, or use error_set='after'."
+                "as_authors=True needs the predictions of a first stage that were recorded while it trained, "
+                "and this one has none: leave first=… or as_authors out."
             )
         else:
             self.wrong = np.flatnonzero(first.predicted != first.y)
@@ -151,7 +149,7 @@ class JTT(Method):
         "All examples with the copies of the mistakes, in a new order; `ValueError` before a first stage."
         if self.wrong is None:
             raise ValueError("method 'jtt' knows no mistakes before its first stage; use robust_fit.")
-        more = np.repeat(self.wrong, self.upweight - (self.copies == "paper"))
+        more = np.repeat(self.wrong, self.upweight - (not self.as_authors))
         copies = np.concatenate([np.arange(len(self.groups)), more])
         shown = stream(self.seed, "order", epoch).permutation(copies)
         return shown[: len(self.groups)] if self.short else shown

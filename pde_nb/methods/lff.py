@@ -8,7 +8,6 @@ __all__ = ['generalised_cross_entropy', 'LfF']
 # %% ../../nbs/07_methods/05_lff.ipynb #834f70c3
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -16,7 +15,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from ..algorithm.groups import Groups
-from ..core.arguments import Fraction, Share
+from ..core.arguments import Share
 from .base import Method, class_ids
 
 # %% ../../nbs/07_methods/05_lff.ipynb #b2c5bd23
@@ -34,15 +33,13 @@ class LfF(Method):
     "Learning from failure. Raises `ValueError` for a setting outside its range."
 
     q: Share = 0.7  # of the biased network's loss, in (0, 1]
-    average: Fraction = 0.7  # share of the old value in a moving average, in [0, 1)
-    by_class: bool = True  # divide the averages by the largest of their class
-    # 'released': q times the generalised cross-entropy, in effect
-    gce: Literal["paper", "released"] = "paper"
+    as_authors: bool = False  # as their code: in effect q times the generalised cross-entropy
 
     name = "lff"
     label = "LfF"
     passes_needed = 2
     learned = ("averages",)
+    average = 0.7  # share of the old value in a moving average
 
     def setup(self):
         self.y = torch.as_tensor(class_ids(self.groups))
@@ -60,7 +57,7 @@ class LfF(Method):
         (biased,) = batch.beside
         losses = torch.stack([cross_entropy(biased, batch.y, reduction="none"), batch.losses])
         weights = self.weights(batch.examples, losses.detach())
-        factor = self.q if self.gce == "released" else 1.0
+        factor = self.q if self.as_authors else 1.0
         of_biased = generalised_cross_entropy(biased, batch.y, self.q).mean()
         return factor * of_biased + (weights * losses[1]).mean()
 
@@ -76,9 +73,7 @@ class LfF(Method):
         new = self.average * old + (1 - self.average) * losses
         now = torch.where(old.isnan(), losses, new)
         self.averages[:, examples] = now
-        if self.by_class:
-            zeros = torch.zeros(2, self.groups.shape[0], device=losses.device)
-            y = self.y.expand(2, -1)
-            largest = zeros.scatter_reduce_(1, y, self.averages.nan_to_num(), "amax")  # of each class
-            now = now / largest[:, self.y[examples]].clamp_min(1e-8)
+        zeros, y = torch.zeros(2, self.groups.shape[0], device=losses.device), self.y.expand(2, -1)
+        largest = zeros.scatter_reduce_(1, y, self.averages.nan_to_num(), "amax")  # of each class
+        now = now / largest[:, self.y[examples]].clamp_min(1e-8)
         return now[0] / (now[0] + now[1]).clamp_min(1e-8)

@@ -8,7 +8,7 @@ __all__ = ['FOR_TEXTS', 'FIXED', 'AUTO', 'SCHEDULE_FIELDS', 'default_schedule', 
 
 # %% ../../nbs/07_methods/03_pde.ipynb #59b8f13b
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from ..algorithm.expansion import Schedule, expansion_plan, small_group_cap
 from ..algorithm.expansion import ledger as plan_ledger
 from ..algorithm.groups import Groups, balanced_counts, stream
 from ..algorithm.schedule import ExpansionSchedule, Pace
-from ..core.arguments import Count, NonNegative, Positive, Range, Share, did_you_mean, number, rounded_up
+from ..core.arguments import Count, Positive, did_you_mean, number, rounded_up
 from .base import Method, check_attributes, settings_text
 
 # %% ../../nbs/07_methods/03_pde.ipynb #plain001
@@ -64,7 +64,7 @@ def schedule_within(
 
 # %% ../../nbs/07_methods/03_pde.ipynb #8da82b55
 FIXED = {"expansion_lr": 0.1, "reset": None}  # settings of a fixed schedule, and what they are when not given
-AUTO = asdict(Pace())  # those of 'auto'
+AUTO = {name: getattr(Pace(), name) for name in ("rounds", "later_rounds")}  # those of 'auto'
 SCHEDULE_FIELDS = tuple(f.name for f in fields(Schedule))
 
 
@@ -79,12 +79,9 @@ class PDE(Method):
     expansion_lr: Positive | None = None
     # fixed: forget momentum 'once', after the warm-up, or 'always'; None: no
     reset: Literal["once", "always"] | None = None
-    rounds: Count | None = None  # auto, here and below: the constants of `Pace`, which explains them; 12
-    waits: NonNegative | None = None  # 0.25
-    growth: Annotated[float, Range(1, above=True)] | None = None  # 2
-    slower: Share | None = None  # 0.3
-    tries: Count | None = None  # 2
-    later_rounds: Count | None = None  # off; 3 shows 40 % fewer examples
+    rounds: Count | None = None  # auto: without a better model that end a stage; 12
+    # auto: the same after the warm-up, where 3 shows 40 % fewer examples; None: as `rounds`
+    later_rounds: Count | None = None
 
     name = "pde"
     label = "PDE"

@@ -239,7 +239,7 @@ def write_predictions(
     *,
     restart: bool = False,  # throw away what an earlier call left unfinished
     told: Callable[[int], None] | None = None,  # called with the number of rows that are done
-    **how,  # keep, strict, root: see `new_rows`
+    **how,  # keep, root: see `new_rows`
 ) -> Written:
     """Predict and write a row for every row, in their order.
 

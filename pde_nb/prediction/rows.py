@@ -57,14 +57,13 @@ def new_rows(
     *,
     batch: int = 256,  # rows of a batch: a piece holds whole batches
     keep=(),  # columns of a table to carry along
-    strict: bool = False,  # a value that is missing, unreadable or unknown is an error
     root=None,  # folder of the pictures that a table names; default: that of its file
     skip: int = 0,  # rows at the start to leave out, a multiple of the piece
 ) -> Iterator[NewRows]:
     """The rows piece by piece.
 
-    Raises `ValueError` for rows of another kind than the model's, for columns that are missing, for no rows
-    at all, and, where `strict`, for values that had to be mended.
+    Raises `ValueError` for rows of another kind than the model's, for columns that are missing, and for no
+    rows at all.
     """
     least = PICTURES if preparation.kind in ("pictures", "pixels") else PIECE
     size = -(-least // batch) * batch
@@ -73,10 +72,6 @@ def new_rows(
     reader = dict(table=table_rows, texts=text_rows, pictures=picture_rows).get(preparation.kind, array_rows)
     n = 0
     for piece in reader(rows, preparation, size, list(keep), root, skip):
-        marked = np.flatnonzero(piece.remarks != "")
-        if strict and len(marked):
-            row, what = piece.first + marked[0], piece.remarks[marked[0]]
-            raise ValueError(f"row {row}: {what}; correct it, or predict without strict (--strict).")
         n += len(piece)
         if len(piece):
             yield piece

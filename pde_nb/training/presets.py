@@ -4,14 +4,13 @@
 
 # %% auto #0
 __all__ = ['FIGURES', 'BOTH', 'RELEASED', 'LIU', 'LIU_CODE', 'PART_OF_JTT', 'ONLY_CONSTANTS', 'TRAINED_REFERENCE', 'AS_ERM',
-           'AS_DRO', 'AS_DRO_TRAINED', 'AS_DFR_CODE', 'JTT_CODE', 'DFR_CODE', 'CLASS_WEIGHTS', 'DFR_TRAIN_CODE', 'FLIP',
-           'CROPPED', 'BIRDS_PDE', 'BIRDS_ERM', 'BIRDS_DRO', 'BIRDS_DFR', 'BIRDS_JTT', 'BIRDS_PLAN', 'BIRDS_GROWN',
-           'BIRDS_RELEASED', 'BIRDS_MISTAKES', 'BIRDS_INFERRED', 'WATERBIRDS', 'FACES_PDE', 'FACES_ERM', 'FACES_DRO',
-           'FACES_DFR', 'FACES_JTT', 'FACES_PLAN', 'FACES_REDRAWN', 'FACES_GROWN', 'FACES_RELEASED', 'FACES_MISTAKES',
-           'FACES_INFERRED', 'CUT', 'CELEBA', 'TEXT', 'OLD_ADAMW', 'TEXT_RELEASED', 'FOLLOWS', 'UNKNOWN', 'TEXT_JTT',
-           'TEXT_PLAN', 'TEXT_GROWN', 'TEXT_GROWN_RELEASED', 'FIRST_SGD', 'TEXT_MISTAKES', 'BERT', 'DISTIL', 'DIVIDED',
-           'DRO_TABLES', 'SHORTER', 'CIVILCOMMENTS', 'DATASETS', 'PRESETS', 'VARIANTS', 'DEFAULTS', 'Preset',
-           'find_preset', 'preset_for', 'cell_counts']
+           'AS_DRO', 'AS_DRO_TRAINED', 'AS_DFR_CODE', 'FLIP', 'CROPPED', 'BIRDS_PDE', 'BIRDS_ERM', 'BIRDS_DRO',
+           'BIRDS_DFR', 'BIRDS_JTT', 'BIRDS_PLAN', 'BIRDS_GROWN', 'BIRDS_RELEASED', 'BIRDS_MISTAKES', 'BIRDS_INFERRED',
+           'WATERBIRDS', 'FACES_PDE', 'FACES_ERM', 'FACES_DRO', 'FACES_DFR', 'FACES_JTT', 'FACES_PLAN', 'FACES_REDRAWN',
+           'FACES_GROWN', 'FACES_RELEASED', 'FACES_MISTAKES', 'FACES_INFERRED', 'CUT', 'CELEBA', 'TEXT', 'OLD_ADAMW',
+           'TEXT_RELEASED', 'FOLLOWS', 'UNKNOWN', 'TEXT_JTT', 'TEXT_PLAN', 'TEXT_GROWN', 'TEXT_GROWN_RELEASED',
+           'FIRST_SGD', 'TEXT_MISTAKES', 'BERT', 'DISTIL', 'DIVIDED', 'DRO_TABLES', 'SHORTER', 'CIVILCOMMENTS',
+           'DATASETS', 'PRESETS', 'VARIANTS', 'DEFAULTS', 'Preset', 'find_preset', 'preset_for', 'cell_counts']
 
 # %% ../../nbs/09_training/09_presets.ipynb #pst00001
 from dataclasses import dataclass, replace
@@ -64,10 +63,6 @@ AS_DFR_CODE = (
     "a random shift stands for the random crop and resizing of pictures",
 )
 # settings of methods
-JTT_CODE = dict(copies="extra", error_set="during")
-DFR_CODE = dict(halving="random", standardise="fitted", first_keeps="last", tuning_ties="first")
-CLASS_WEIGHTS = (1.0, 2.0, 3.0, 10.0, 100.0, 300.0, 1000.0)
-DFR_TRAIN_CODE = dict(DFR_CODE, class_weights=CLASS_WEIGHTS, tuning_iterations=20)
 FLIP, CROPPED = dict(augment=("flip",)), dict(augment=("flip", "crop"))
 
 # %% ../../nbs/09_training/09_presets.ipynb #pst00006
@@ -79,7 +74,7 @@ BIRDS_JTT = replace(BIRDS_DRO, batch_size=64, ties="first")
 BIRDS_PLAN = Schedule(140, 10, 10, n_expansions=16, n_epochs=300)
 BIRDS_GROWN = PDE(schedule=BIRDS_PLAN, expansion_lr=0.01)
 BIRDS_RELEASED = PDE(schedule=replace(BIRDS_PLAN, draw="replacement"), expansion_lr=0.01)
-BIRDS_MISTAKES = JTT(300, first_epochs=61, upweight=100, **JTT_CODE)
+BIRDS_MISTAKES = JTT(300, first_epochs=61, upweight=100, as_authors=True)
 BIRDS_INFERRED = EIIL(300, env_lr=1e-3, first_lr=1e-3, first_weight_decay=1e-4)
 
 WATERBIRDS = [
@@ -93,8 +88,8 @@ WATERBIRDS = [
     Preset("paper", BIRDS_INFERRED, BIRDS_DRO, 0.772, 0.965, *AS_DRO_TRAINED),
     Preset("paper", DFR(300), BIRDS_ERM, 0.929, 0.942, *AS_ERM),
     Preset("paper", DFRTrain(300), BIRDS_ERM, 0.902, 0.970, *AS_ERM),
-    Preset("authors", DFR(100, **DFR_CODE), BIRDS_DFR, 0.929, 0.942, *AS_DFR_CODE, **CROPPED),
-    Preset("authors", DFRTrain(100, **DFR_TRAIN_CODE), BIRDS_DFR, 0.902, 0.970, *AS_DFR_CODE, **CROPPED),
+    Preset("authors", DFR(100, as_authors=True), BIRDS_DFR, 0.929, 0.942, *AS_DFR_CODE, **CROPPED),
+    Preset("authors", DFRTrain(100, as_authors=True), BIRDS_DFR, 0.902, 0.970, *AS_DFR_CODE, **CROPPED),
 ]
 
 # %% ../../nbs/09_training/09_presets.ipynb #pst00008
@@ -107,7 +102,7 @@ FACES_PLAN = Schedule(16, 50, 10, n_expansions=4, n_epochs=50)
 FACES_REDRAWN = replace(FACES_PLAN, redraw="class", n_expansions=3, draw="replacement")
 FACES_GROWN = PDE(schedule=FACES_PLAN, expansion_lr=1.0)
 FACES_RELEASED = PDE(schedule=FACES_REDRAWN, expansion_lr=1.0)
-FACES_MISTAKES = JTT(50, first_epochs=2, upweight=50, **JTT_CODE)
+FACES_MISTAKES = JTT(50, first_epochs=2, upweight=50, as_authors=True)
 FACES_INFERRED = EIIL(50, env_lr=1e-3, first_lr=1e-4, first_weight_decay=1e-4)
 CUT = dict(centre=178)  # of pictures of 178 × 218, as the released code and those that it follows cut them
 
@@ -124,13 +119,13 @@ CELEBA = [
     Preset("paper", FACES_INFERRED, FACES_DRO, 0.817, 0.857, *AS_DRO_TRAINED, **CUT),
     Preset("paper", DFR(50), FACES_ERM, 0.883, 0.913, *AS_ERM, **CUT),
     Preset("paper", DFRTrain(50), FACES_ERM, 0.807, 0.906, *AS_ERM, **CUT),
-    Preset("authors", DFR(50, **DFR_CODE), FACES_DFR, 0.883, 0.913, *AS_DFR_CODE, **CROPPED),
-    Preset("authors", DFRTrain(50, **DFR_TRAIN_CODE), FACES_DFR, 0.807, 0.906, *AS_DFR_CODE, **CROPPED),
+    Preset("authors", DFR(50, as_authors=True), FACES_DFR, 0.883, 0.913, *AS_DFR_CODE, **CROPPED),
+    Preset("authors", DFRTrain(50, as_authors=True), FACES_DFR, 0.807, 0.906, *AS_DFR_CODE, **CROPPED),
 ]
 
 # %% ../../nbs/09_training/09_presets.ipynb #pst00010
 TEXT = Settings(lr=1e-5, weight_decay=1e-2, batch_size=16, optimiser="adamw", clip=1.0, lr_decay="linear")
-OLD_ADAMW = replace(TEXT, eps_on="raw", no_decay="named", ties="first")  # that of old transformers
+OLD_ADAMW = replace(TEXT, old_adamw=True, ties="first")  # that of old transformers
 TEXT_RELEASED = replace(OLD_ADAMW, eps=1e-6, lr_decay="linear_first")
 FOLLOWS = "decay of the learning rate and clipping are those of earlier work, which the paper says it follows"
 UNKNOWN = (
@@ -142,7 +137,7 @@ TEXT_PLAN = Schedule(15, 300, 2, n_expansions=47, n_epochs=108, warmup_cap=150, 
 TEXT_GROWN = PDE(schedule=TEXT_PLAN, expansion_lr=1.0)
 TEXT_GROWN_RELEASED = PDE(schedule=replace(TEXT_PLAN, draw="replacement"), expansion_lr=1.0)
 FIRST_SGD = dict(first_optimiser="sgd", first_weight_decay=0.0, first_batch_size=24, first_lr_decay="none")
-TEXT_MISTAKES = JTT(3, first_epochs=3, upweight=6, first_lr=2e-5, first_clip=0, **FIRST_SGD, **JTT_CODE)
+TEXT_MISTAKES = JTT(3, first_epochs=3, upweight=6, first_lr=2e-5, first_clip=0, **FIRST_SGD, as_authors=True)
 BERT = dict(model="bert-base-uncased", max_tokens=300)
 DISTIL = dict(model="distilbert-base-uncased", max_tokens=300)
 DIVIDED = dict(DISTIL, train_by=("black",))

@@ -127,9 +127,9 @@ class RunRecord:
         "Right and all predictions per group. Raises `ValueError` for a split that was not evaluated."
         return lookup(split, self.evaluated, "split")
 
-    def figures(self, split: str = "test", level: float = 0.95) -> Figures:
+    def figures(self, split: str = "test") -> Figures:
         "All figures of a split. Raises `ValueError` for one that was not evaluated."
-        return figures(self.counts(split), self.train_counts, level)
+        return figures(self.counts(split), self.train_counts)
 
     def to_dict(self) -> dict:
         "What record.json holds, without command and surroundings."
@@ -214,10 +214,10 @@ def record_parts(record: RunRecord) -> list[str | Table]:
     return [*lines, bound_text(record)] if "test" in record.splits else lines
 
 
-def bound_text(record: RunRecord, level: float = 0.95) -> str:
-    "Below what no group is, with this confidence: the one-sided bound for the minimum on the test set."
-    low = worst_interval(record.counts("test"), 2 * level - 1)[0]
-    return f"with {percent(level, 0)} confidence no group of the test set is below {percent(low)}"
+def bound_text(record: RunRecord) -> str:
+    "Below what no group is: the one-sided bound of 95 % for the minimum on the test set."
+    low = worst_interval(record.counts("test"), 0.9)[0]
+    return f"with 95 % confidence no group of the test set is below {percent(low)}"
 
 
 def cost_lines(record: RunRecord) -> list[str]:

@@ -27,11 +27,9 @@ class Settings(Checked):
     optimiser: Literal["sgd", "adamw"] = "sgd"  # 'sgd' with momentum (not dampened), or 'adamw'
     momentum: Fraction = 0.9  # of SGD, in [0, 1)
     eps: Positive = 1e-8  # ε of AdamW, > 0
-    # what ε is added to: the root of the second moment 'corrected' for its start, or the 'raw' one
-    eps_on: Literal["corrected", "raw"] = "corrected"
-    # parameters without weight decay in AdamW: 'vectors', all with fewer than two dimensions, or the 'named'
-    # ones, whose name has bias or LayerNorm.weight in it
-    no_decay: Literal["vectors", "named"] = "vectors"
+    # AdamW as in old versions of transformers: ε is added before the correction for the start, and biases and
+    # weights of LayerNorm, by their names, have no decay; otherwise all with fewer than two dimensions
+    old_adamw: bool = False
     clip: Positive | None = None  # largest norm of the gradient; None: as it comes
     # 'linear': to zero over all epochs, within a factor that the method sets; 'linear_first': to zero after
     # as many steps as all epochs would have if each were as long as the first
@@ -94,15 +92,14 @@ def make_optimiser(
     trained = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
     if settings.optimiser == "sgd":
         return torch.optim.SGD([p for _, p in trained], momentum=settings.momentum, **options)
-    if settings.no_decay == "vectors":
-        free = {name for name, p in trained if p.ndim < 2}
-    else:
+    free = {name for name, p in trained if p.ndim < 2}
+    if settings.old_adamw:
         free = {name for name, p in trained if any(part in name for part in UNDECAYED)}
     groups = [
         dict(params=[p for name, p in trained if name not in free]),
         dict(params=[p for name, p in trained if name in free], weight_decay=0.0),
     ]
-    adamw = torch.optim.AdamW if settings.eps_on == "corrected" else RawEpsAdamW
+    adamw = RawEpsAdamW if settings.old_adamw else torch.optim.AdamW
     return adamw([group for group in groups if group["params"]], eps=settings.eps, **options)
 
 # %% ../../nbs/09_training/05_settings.ipynb #opt00001
