@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['MOST', 'SINGLE', 'Positive', 'NonNegative', 'Fraction', 'Share', 'Count', 'CountOrZero', 'SHAPELESS', 'JOINER',
            'did_you_mean', 'lookup', 'number', 'whole_number', 'Range', 'Checked', 'field_types', 'checked',
-           'rounded_up', 'visible', 'is_shown', 'joiner_text', 'escape_text']
+           'rounded_up', 'visible', 'joiner_text', 'escape_text']
 
 # %% ../../nbs/01_core/01_arguments.ipynb #mv000004
 import re
@@ -136,16 +136,12 @@ def visible(
 ) -> str:
     "Text in which everything can be seen, and that a terminal only shows: other characters as in `\\x1b`."
     text = re.sub(JOINER, joiner_text, str(value))
-    hidden = [c for c in set(text) - {JOINER, *keep} if c in SHAPELESS or not is_shown(c)]
+    plain = {c for c in text if c.isprintable() or unicodedata.category(c) == "Zs"} - set(SHAPELESS)
+    hidden = set(text) - plain - {JOINER, *keep}
     text = text.translate({ord(c): escape_text(c) for c in hidden})
     if text and unicodedata.combining(text[0]):
         return "\N{DOTTED CIRCLE}" + text  # else it would sit on what stands before the text
     return text
-
-
-def is_shown(character: str) -> bool:
-    "Whether a character can be printed, and acts on nothing around it; blanks of all widths can."
-    return character.isprintable() or unicodedata.category(character) == "Zs"
 
 
 def joiner_text(match: re.Match) -> str:

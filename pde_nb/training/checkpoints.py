@@ -57,7 +57,7 @@ def unpack(text: str, tensors: dict[str, torch.Tensor]):
     return json.loads(text, object_hook=restored)
 
 # %% ../../nbs/09_training/02_checkpoints.ipynb #f4a558ae
-VERSION = 3
+VERSION = 4
 
 
 def checksum(text: str, tensors: dict[str, torch.Tensor]) -> int:

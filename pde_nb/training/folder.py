@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['ASKED', 'TIME_UP', 'ENDED_EARLY', 'GROUPS_FILE', 'PARTS', 'SEALED_FILES', 'RUN_FILES', 'LASTING', 'REMEDY', 'LATER',
-           'SAME_RESULT', 'hold', 'Checkpointer', 'flat', 'config_differences', 'claim', 'can_go_on', 'write_record_of',
-           'take_run', 'read_record_of', 'run_file', 'check_files', 'guess_of_state', 'kept_guess', 'fingerprint',
-           'save_model', 'load_finished', 'save_split', 'write_csv', 'read_config', 'completion']
+           'BEFORE', 'SAME_RESULT', 'hold', 'Checkpointer', 'flat', 'config_differences', 'claim', 'can_go_on',
+           'write_record_of', 'take_run', 'read_record_of', 'run_file', 'check_files', 'guess_of_state', 'kept_guess',
+           'fingerprint', 'save_model', 'load_finished', 'save_split', 'write_csv', 'read_config', 'completion']
 
 # %% ../../nbs/09_training/04_folder.ipynb #43328d64
 import hashlib
@@ -153,8 +153,13 @@ REMEDY = (
 )
 # what a config means that was written before there was the word, and settings of earlier versions with
 # what they were where they changed nothing
-LATER = {"method.penalty": "l1"}
-LATER |= {"settings.select": "worst_group", "settings.graph": False, "settings.compile": False}
+LATER = dict(select="worst_group", graph=False, compile=False, eps_on="corrected", no_decay="vectors")
+LATER = {f"settings.{name}": value for name, value in LATER.items()} | {"settings.old_adamw": False}
+BEFORE = dict(penalty="l1", standardise=True, halving="group", first_keeps="best", tuning_ties="group_mean")
+BEFORE |= dict(class_weights=[1.0], tuning_iterations=100, copies="paper", error_set="after", gce="paper")
+BEFORE |= dict(waits=0.25, growth=2.0, slower=0.3, tries=2, average=0.7, by_class=True, conditional=True)
+BEFORE |= dict(absent="adjust", as_authors=False)
+LATER |= {f"method.{name}": value for name, value in BEFORE.items()}
 SAME_RESULT = "settings.evaluate", "settings.eval_batch"  # an epoch is chosen alike whatever these are
 
 
