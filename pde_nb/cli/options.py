@@ -50,7 +50,7 @@ class DataOptions:
     "What to work with."
 
     data: str
-    """.csv, .tsv, .parquet, .npz or .tar file; folder of pictures, .npy, .parquet or .tar; or a benchmark:
+    """.csv, .tsv, .parquet, .arrow or .npz file; folder of pictures, .npy or .parquet; or a benchmark:
     waterbirds, celebA, civilcomments"""
     label: str | None = None
     "column of what is to be predicted"

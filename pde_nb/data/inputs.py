@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['ROOM', 'OF_KINDS', 'FILES', 'OF_PREPARATION', 'PREPARATION', 'load_tokenizer', 'tokenizer_by_name', 'check_limit',
-           'TokenSource', 'training_rows', 'ArraySource', 'feature_source', 'mapped_standard', 'stored_table_source',
-           'check_settings', 'make_source', 'PixelCode', 'TokenCode', 'Preparation', 'prepared', 'picture_array',
-           'write_preparation', 'read_preparation', 'with_tuples', 'tokenizer_text', 'read_tokenizer']
+           'TokenSource', 'training_rows', 'ArraySource', 'feature_source', 'mapped_standard', 'check_settings',
+           'make_source', 'PixelCode', 'TokenCode', 'Preparation', 'prepared', 'picture_array', 'write_preparation',
+           'read_preparation', 'with_tuples', 'tokenizer_text', 'read_tokenizer']
 
 # %% ../../nbs/04_data/11_inputs.ipynb #fa80abd9
 import hashlib
@@ -42,8 +42,6 @@ from pde_nb.data.encoding import (
     encode,
     learn_column,
     learn_in_pieces,
-    learn_stored,
-    with_word,
 )
 from pde_nb.data.examples import (
     Arrays,
@@ -52,12 +50,9 @@ from pde_nb.data.examples import (
     Texts,
     Unchanged,
     blocks,
-    cache_folder,
-    cached_array,
     kept,
     rows_at_random,
 )
-from .opening import StoredTable
 
 # %% ../../nbs/04_data/11_inputs.ipynb #9f07c53f
 def load_tokenizer(tokenizer):
@@ -304,28 +299,6 @@ def mapped_standard(x: np.memmap, train, about: dict) -> Standard:
     about = dict(what="standard") | about
     return Standard.from_dict(kept(about, lambda: as_plain(learn_in_pieces(pieces, train))))
 
-
-def stored_table_source(inputs: StoredTable, split, *, device, normalise, digest: str) -> ArraySource:
-    """A source of the rows of a table that stays on the disk: what the network gets of it is kept there too.
-
-    Raises `ValueError` as `learn_stored` does."""
-    train = training_rows(split, len(inputs))
-    settings = settings_digest("table", digest, normalise is not None, np.packbits(train).tobytes())
-    about = dict(what="codes of columns", inputs=digest, settings=settings)
-
-    def learn():
-        return dict(codes=list(map(as_plain, learn_stored(inputs, train, normalise is not None))))
-
-    def encoded():
-        for _, values in inputs.pieces():
-            yield encode(codes, {name: with_word(cells) for name, cells in values.items()})
-
-    codes = tuple(map(ColumnCode.from_dict, kept(about, learn)["codes"]))
-    names = [output for code in codes for output in code.outputs]
-    path = cache_folder() / "stored" / f"table-{settings}.npy"
-    x = cached_array(path, (len(inputs), len(names)), np.float32, about, encoded)
-    return ArraySource(x, kind="table", names=names, codes=codes, device=device, digest=settings)
-
 # %% ../../nbs/04_data/11_inputs.ipynb #1d3dde06
 def table_source(
     columns: dict[str, np.ndarray],  # (n,) each: numbers are float, all else are categories
@@ -404,8 +377,6 @@ def make_source(
     check_settings(kind, centre=centre, cache=cache, size=size, augment=augment, **texts)
     if kind == "texts":
         return TokenSource(inputs.first, inputs.second, **texts, progress=progress, **common)
-    if isinstance(inputs, StoredTable):
-        return stored_table_source(inputs, data.split, normalise=normalise, **common)
     if kind == "table":
         return table_source(inputs.columns, data.split, normalise=normalise, how=inputs.how, **common)
     if kind == "features":
