@@ -9,6 +9,7 @@ __all__ = ['NO_FILE', 'TAKEN', 'BEHIND', 'Contender', 'check_apart', 'RunFailed'
 
 # %% ../../nbs/11_comparison/02_comparison.ipynb #4148e97f
 import re
+import time
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -43,7 +44,7 @@ from ..data.dataset import Data, check_data
 from ..methods.base import CannotRun, Fitted, Method
 from ..methods.registry import find_method, method_names
 from ..training.fit import fit_spec
-from ..training.folder import hold
+from ..training.folder import InUse, hold
 from ..training.grouped import keep_groups, with_groups
 from ..training.logs import EndRun, asked_logs
 from ..training.presets import DEFAULTS
@@ -110,8 +111,8 @@ def make_run(
     try:
         spec = contender.spec(data, settings=settings, seed=seed, **common)
         return fit_spec(spec, data, out=run_folder(out, name, settings, seed), **how).record
-    except CannotRun as error:
-        return error  # no failure: the method has nothing to work with on this data
+    except (CannotRun, InUse) as error:
+        return error  # no failure: the method has nothing to work with on this data, or a worker is at it
     except ValueError as error:
         return RunFailed(str(error))
 
@@ -165,6 +166,9 @@ def contend_all(
             if name in errors:
                 continue
             record = make_run(name, settings, seed, *rest)
+            while jobs > 1 and isinstance(record, InUse):  # a worker has got the run of one that died
+                time.sleep(1)
+                record = make_run(name, settings, seed, *rest)
             if isinstance(record, ValueError):
                 errors[name] = record
                 continue
@@ -338,7 +342,7 @@ def compare(
     if len(refused) == len(methods):
         reasons = "; ".join(f"{name}: {why.rstrip('.')}" for name, why in refused.items())
         raise ValueError(f"no method could run: {reasons}.") from list(errors.values())[-1]
-    failed = tuple(name for name, error in errors.items() if isinstance(error, RunFailed))
+    failed = tuple(name for name, error in errors.items() if isinstance(error, (RunFailed, InUse)))
     return Comparison(read_results(folder, sorted({*methods} - refused.keys())), refused, folder, failed)
 
 # %% ../../nbs/11_comparison/02_comparison.ipynb #6933ff2a

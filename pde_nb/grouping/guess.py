@@ -4,12 +4,11 @@
 
 # %% auto #0
 __all__ = ['CS', 'FOLDS', 'MOST_ROWS', 'PRIOR_ROWS', 'TEACHING', 'DIRECTIONS', 'MOST_BLANK', 'MOST_LABELLED', 'WEIGHT',
-           'REFINED_C', 'FEWEST', 'FEW_OF_CLASS', 'MOST_WRONG', 'AT_LEAST', 'ENOUGH', 'FEWEST_GIVEN', 'class_inputs',
-           'fit_linear', 'log_probability', 'cross_fit', 'row_loss', 'fit_temperature', 'Probe', 'fit_probe',
-           'calibrated', 'class_shares', 'estimate_shares', 'refine_probe', 'blank_weights', 'AttributeGuess',
-           'guess_attribute', 'check_labelled', 'correct_splits', 'shares_of_chosen', 'name_rows', 'group_counts',
-           'trusted_rows', 'judged_by', 'judged_apart', 'judged_by_given', 'predict_groups', 'with_guess',
-           'prediction_notes']
+           'REFINED_C', 'FEWEST', 'FEW_OF_CLASS', 'MOST_WRONG', 'AT_LEAST', 'ENOUGH', 'class_inputs', 'fit_linear',
+           'log_probability', 'cross_fit', 'row_loss', 'fit_temperature', 'Probe', 'fit_probe', 'calibrated',
+           'class_shares', 'estimate_shares', 'refine_probe', 'blank_weights', 'AttributeGuess', 'guess_attribute',
+           'check_labelled', 'correct_splits', 'shares_of_chosen', 'name_rows', 'group_counts', 'trusted_rows',
+           'judged_by', 'judged_apart', 'predict_groups', 'with_guess', 'prediction_notes']
 
 # %% ../../nbs/06_grouping/02_guess.ipynb #gg400004
 import time
@@ -398,7 +397,6 @@ def trusted_rows(
 
 # %% ../../nbs/06_grouping/02_guess.ipynb #pg000014
 ENOUGH = 60  # labelled rows of a group, for a split to be judged by them alone
-FEWEST_GIVEN = 8  # the same, where what would join them are groups of another kind
 
 
 def judged_by(
@@ -419,14 +417,6 @@ def judged_apart(data: Data) -> bool:  # with blanks
         return groups is not data.train_groups
     names = tuple(group_names(without_unlabelled(data.train_groups)))
     return groups.names != names or bool((groups.member.sum(1) != data.labelled).any())
-
-
-def judged_by_given(data: Data, name: str) -> str:  # a key of `sources.blanks.JUDGED`
-    "What a split is judged by where data is judged by groups of its own."
-    groups = data.evaluation(name)
-    exist = data.eval_groups.counts > 0
-    enough = data.labelled[data.rows(name)].all() or (groups.counts[exist] >= FEWEST_GIVEN).all()
-    return "given" if groups.counts.any() and (enough or name == "test") else "predicted"
 
 # %% ../../nbs/06_grouping/02_guess.ipynb #pg000017
 def predict_groups(
@@ -462,7 +452,7 @@ def predict_groups(
     if judged.get("test") == "predicted" and data.labelled[data.split == 2].any():
         judged["test"] = "some"
     if judged_apart(data):
-        judged |= {name: judged_by_given(data, name) for name in judged if name != "train"}
+        judged |= dict.fromkeys(judged.keys() - {"train"}, "given")
     record = dict(how="probe", seen=seen.what, most_wrong=most_wrong, chosen=chosen)
     record["attributes"] = {name: guess.record for name, guess in guesses.items()}
     guess = Guess("probe", data.labelled, certainty, columns, judged, record)
@@ -481,13 +471,6 @@ def with_guess(
         predicted |= (data.split == code) & (guess.judged.get(name) == "predicted")
     if data.partial and not judged_apart(data):
         judged = known_groups(groups, groups.ids, guess.labelled | predicted)
-    elif data.partial and (predicted & (data.split > 0)).any():  # rows that have none of the groups given
-        predicted &= data.split > 0
-        if not isinstance(judged, Overlap):
-            judged = known_groups(judged, judged.ids, np.ones(len(data), bool))
-        ours = known_groups(groups, groups.ids, predicted)
-        member = np.concatenate([ours.member, judged.member & ~predicted[:, None]], 1)
-        judged = Overlap(member, (*(f"predicted {name}" for name in ours.names), *judged.names))
     kept = dict(train_groups=groups, eval_groups=judged, guess=guess, notes=(*data.notes, *notes))
     return replace(data, **kept)
 

@@ -60,7 +60,6 @@ class EIIL(GroupDRO):
     first_epochs: Count = 1  # of the reference model, ≥ 1
     first_lr: Positive | None = None  # its learning rate, > 0; None: as in the second stage
     first_weight_decay: NonNegative | None = None  # ≥ 0; None: as in the second stage
-    first_batch_size: Count | None = None  # ≥ 1; None: as in the second stage
     env_steps: CountOrZero = 10_000  # of Adam, ≥ 0; 0: the closed form
     env_lr: Positive = 1e-2  # of Adam, > 0
 

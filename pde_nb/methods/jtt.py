@@ -8,7 +8,6 @@ __all__ = ['FIRST', 'FirstStageResult', 'shares_text', 'LastEpochERM', 'ERMWithP
 # %% ../../nbs/07_methods/04_jtt.ipynb #929edf0a
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 import torch
@@ -93,16 +92,14 @@ class JTT(Method):
 
     first_epochs: Count = 5  # T ≥ 1, of the first stage
     upweight: Count = 20  # λ ≥ 1, how often a mistake is shown
-    # as in its authors' code: mistakes are those of the last epoch while it trains, and shown λ + 1 times
+    # as in its authors' code: mistakes are those of the last epoch while it trains, and shown λ + 1 times;
+    # the first stage has SGD, without clipping, its learning rate constant
     as_authors: bool = False
     first_lr: Positive | None = None  # learning rate of the first stage, > 0; None: as in the second
     short: bool = False  # an epoch shows only as many examples as there are, of all copies
     # of the first stage, ≥ 0; None, here and below: as in the second
     first_weight_decay: NonNegative | None = None
     first_batch_size: Count | None = None  # examples of a step, ≥ 1
-    first_optimiser: Literal["sgd", "adamw"] | None = None  # 'sgd' or 'adamw'
-    first_lr_decay: Literal["none", "linear"] | None = None  # 'none' or 'linear'
-    first_clip: NonNegative | None = None  # largest norm of the gradient, > 0; 0: as it comes
 
     name = "jtt"
     label = "JTT"
@@ -121,11 +118,10 @@ class JTT(Method):
         return replace(self, epochs=self.whole_passes(passes) - 1, first_epochs=1, short=True)
 
     def first(self):
-        changes = first_settings(self)
-        if self.first_clip == 0:
-            changes["clip"] = None
-        kind = ERMWithPredictions if self.as_authors else LastEpochERM
-        return kind(self.first_epochs), changes
+        if not self.as_authors:
+            return LastEpochERM(self.first_epochs), first_settings(self)
+        plain = dict(optimiser="sgd", lr_decay="none", clip=None)
+        return ERMWithPredictions(self.first_epochs), plain | first_settings(self)
 
     def after_first(self, first, model):
         if not self.as_authors:

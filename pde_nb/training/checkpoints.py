@@ -57,7 +57,7 @@ def unpack(text: str, tensors: dict[str, torch.Tensor]):
     return json.loads(text, object_hook=restored)
 
 # %% ../../nbs/09_training/02_checkpoints.ipynb #f4a558ae
-VERSION = 4
+VERSION = 5
 
 
 def checksum(text: str, tensors: dict[str, torch.Tensor]) -> int:

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['ASKED', 'TIME_UP', 'ENDED_EARLY', 'GROUPS_FILE', 'PARTS', 'SEALED_FILES', 'RUN_FILES', 'LASTING', 'REMEDY', 'LATER',
-           'BEFORE', 'SAME_RESULT', 'hold', 'Checkpointer', 'flat', 'config_differences', 'claim', 'can_go_on',
+           'BEFORE', 'SAME_RESULT', 'InUse', 'hold', 'Checkpointer', 'flat', 'config_differences', 'claim', 'can_go_on',
            'write_record_of', 'take_run', 'read_record_of', 'run_file', 'check_files', 'guess_of_state', 'kept_guess',
            'fingerprint', 'save_model', 'load_finished', 'save_split', 'write_csv', 'read_config', 'completion']
 
@@ -45,17 +45,21 @@ from .checkpoints import EarlierVersion, load_state, save_state
 from .ranks import ALONE, Ranks
 
 # %% ../../nbs/09_training/04_folder.ipynb #fdinuse1
+class InUse(ValueError):
+    "Another process is writing to a folder."
+
+
 def hold(folder) -> FileLock:
     """The lock of a folder, held until `release` or the end of the process.
 
-    Raises `ValueError` when another process holds it; warns where the file system has no locks.
+    Raises `InUse` when another process holds it; warns where the file system has no locks.
     """
     lock = FileLock(Path(folder) / ".lock")
     try:
         lock.acquire(timeout=0)
     except Timeout:
         text = f"another process is writing to {str(folder)!r}; wait for it, or name another folder."
-        raise ValueError(text) from None
+        raise InUse(text) from None
     except (NotImplementedError, OSError) as e:
         text = f"the file system of {str(folder)!r} has no locks ({str(e) or 'not supported'})"
         warnings.warn(f"{text}; take care that no two runs write there.")
@@ -154,11 +158,12 @@ REMEDY = (
 # what a config means that was written before there was the word, and settings of earlier versions with
 # what they were where they changed nothing
 LATER = dict(select="worst_group", graph=False, compile=False, eps_on="corrected", no_decay="vectors")
-LATER = {f"settings.{name}": value for name, value in LATER.items()} | {"settings.old_adamw": False}
+LATER |= dict(old_adamw=False, ties="group_mean", as_released=False)
+LATER = {f"settings.{name}": value for name, value in LATER.items()}
 BEFORE = dict(penalty="l1", standardise=True, halving="group", first_keeps="best", tuning_ties="group_mean")
 BEFORE |= dict(class_weights=[1.0], tuning_iterations=100, copies="paper", error_set="after", gce="paper")
 BEFORE |= dict(waits=0.25, growth=2.0, slower=0.3, tries=2, average=0.7, by_class=True, conditional=True)
-BEFORE |= dict(absent="adjust", as_authors=False)
+BEFORE |= dict(absent="adjust", as_authors=False, first_optimiser=None, first_lr_decay=None, first_clip=None)
 LATER |= {f"method.{name}": value for name, value in BEFORE.items()}
 SAME_RESULT = "settings.evaluate", "settings.eval_batch"  # an epoch is chosen alike whatever these are
 

@@ -6,11 +6,12 @@
 __all__ = ['FIGURES', 'BOTH', 'RELEASED', 'LIU', 'LIU_CODE', 'PART_OF_JTT', 'ONLY_CONSTANTS', 'TRAINED_REFERENCE', 'AS_ERM',
            'AS_DRO', 'AS_DRO_TRAINED', 'AS_DFR_CODE', 'FLIP', 'CROPPED', 'BIRDS_PDE', 'BIRDS_ERM', 'BIRDS_DRO',
            'BIRDS_DFR', 'BIRDS_JTT', 'BIRDS_PLAN', 'BIRDS_GROWN', 'BIRDS_RELEASED', 'BIRDS_MISTAKES', 'BIRDS_INFERRED',
-           'WATERBIRDS', 'FACES_PDE', 'FACES_ERM', 'FACES_DRO', 'FACES_DFR', 'FACES_JTT', 'FACES_PLAN', 'FACES_REDRAWN',
-           'FACES_GROWN', 'FACES_RELEASED', 'FACES_MISTAKES', 'FACES_INFERRED', 'CUT', 'CELEBA', 'TEXT', 'OLD_ADAMW',
-           'TEXT_RELEASED', 'FOLLOWS', 'UNKNOWN', 'TEXT_JTT', 'TEXT_PLAN', 'TEXT_GROWN', 'TEXT_GROWN_RELEASED',
-           'FIRST_SGD', 'TEXT_MISTAKES', 'BERT', 'DISTIL', 'DIVIDED', 'DRO_TABLES', 'SHORTER', 'CIVILCOMMENTS',
-           'DATASETS', 'PRESETS', 'VARIANTS', 'DEFAULTS', 'Preset', 'find_preset', 'preset_for', 'cell_counts']
+           'WATERBIRDS', 'FACES_PDE', 'FACES_ERM', 'FACES_DRO', 'FACES_DFR', 'FACES_PDE_RELEASED', 'FACES_JTT',
+           'FACES_PLAN', 'FACES_REDRAWN', 'FACES_GROWN', 'FACES_RELEASED', 'FACES_MISTAKES', 'FACES_INFERRED', 'CUT',
+           'CELEBA', 'TEXT', 'OLD_ADAMW', 'TEXT_RELEASED', 'FOLLOWS', 'UNKNOWN', 'TEXT_JTT', 'TEXT_PLAN', 'TEXT_GROWN',
+           'TEXT_GROWN_RELEASED', 'FIRST_SGD', 'TEXT_MISTAKES', 'BERT', 'DISTIL', 'DIVIDED', 'DRO_TABLES', 'SHORTER',
+           'CIVILCOMMENTS', 'DATASETS', 'PRESETS', 'VARIANTS', 'DEFAULTS', 'Preset', 'find_preset', 'preset_for',
+           'cell_counts']
 
 # %% ../../nbs/09_training/09_presets.ipynb #pst00001
 from dataclasses import dataclass, replace
@@ -70,7 +71,7 @@ BIRDS_PDE = Settings(lr=1e-2, weight_decay=1e-2, batch_size=64)
 BIRDS_ERM = Settings(lr=1e-3, weight_decay=1e-4, batch_size=128)
 BIRDS_DRO = Settings(lr=1e-5, weight_decay=1.0, batch_size=128)
 BIRDS_DFR = Settings(lr=1e-3, weight_decay=1e-3, batch_size=32)
-BIRDS_JTT = replace(BIRDS_DRO, batch_size=64, ties="first")
+BIRDS_JTT = replace(BIRDS_DRO, batch_size=64, as_released=True)
 BIRDS_PLAN = Schedule(140, 10, 10, n_expansions=16, n_epochs=300)
 BIRDS_GROWN = PDE(schedule=BIRDS_PLAN, expansion_lr=0.01)
 BIRDS_RELEASED = PDE(schedule=replace(BIRDS_PLAN, draw="replacement"), expansion_lr=0.01)
@@ -79,7 +80,7 @@ BIRDS_INFERRED = EIIL(300, env_lr=1e-3, first_lr=1e-3, first_weight_decay=1e-4)
 
 WATERBIRDS = [
     Preset("paper", BIRDS_GROWN, BIRDS_PDE, 0.903, 0.924, BOTH, **FLIP),
-    Preset("released", BIRDS_RELEASED, replace(BIRDS_PDE, ties="first"), 0.903, 0.924, RELEASED, **FLIP),
+    Preset("released", BIRDS_RELEASED, replace(BIRDS_PDE, as_released=True), 0.903, 0.924, RELEASED, **FLIP),
     Preset("paper", Method(300), BIRDS_ERM, 0.700, 0.971, FIGURES),
     Preset("paper", GroupDRO(300), BIRDS_DRO, 0.867, 0.932, "tab:early-stop, tab:baselines"),
     Preset("paper", JTT(300, first_epochs=60, upweight=100), BIRDS_DRO, 0.867, 0.933, LIU, PART_OF_JTT),
@@ -97,7 +98,8 @@ FACES_PDE = Settings(lr=1e-2, weight_decay=1e-4, batch_size=128)
 FACES_ERM = Settings(lr=1e-4, weight_decay=1e-4, batch_size=128)
 FACES_DRO = Settings(lr=1e-5, weight_decay=0.1, batch_size=128)
 FACES_DFR = Settings(lr=1e-3, weight_decay=1e-4, batch_size=128)
-FACES_JTT = replace(FACES_DRO, batch_size=64, ties="first")
+FACES_PDE_RELEASED = replace(FACES_PDE, as_released=True)
+FACES_JTT = replace(FACES_DRO, batch_size=64, as_released=True)
 FACES_PLAN = Schedule(16, 50, 10, n_expansions=4, n_epochs=50)
 FACES_REDRAWN = replace(FACES_PLAN, redraw="class", n_expansions=3, draw="replacement")
 FACES_GROWN = PDE(schedule=FACES_PLAN, expansion_lr=1.0)
@@ -108,9 +110,7 @@ CUT = dict(centre=178)  # of pictures of 178 × 218, as the released code and th
 
 CELEBA = [
     Preset("paper", FACES_GROWN, FACES_PDE, 0.910, 0.920, BOTH, **CUT, **FLIP),
-    Preset(
-        "released", FACES_RELEASED, replace(FACES_PDE, ties="first"), 0.910, 0.920, RELEASED, **CUT, **FLIP
-    ),
+    Preset("released", FACES_RELEASED, FACES_PDE_RELEASED, 0.910, 0.920, RELEASED, **CUT, **FLIP),
     Preset("paper", Method(50), FACES_ERM, 0.450, 0.948, FIGURES, **CUT),
     Preset("paper", GroupDRO(50), FACES_DRO, 0.863, 0.929, "tab:early-stop-appendix, tab:baselines", **CUT),
     Preset("paper", JTT(50, first_epochs=1, upweight=50), FACES_DRO, 0.811, 0.880, LIU, PART_OF_JTT, **CUT),
@@ -125,7 +125,7 @@ CELEBA = [
 
 # %% ../../nbs/09_training/09_presets.ipynb #pst00010
 TEXT = Settings(lr=1e-5, weight_decay=1e-2, batch_size=16, optimiser="adamw", clip=1.0, lr_decay="linear")
-OLD_ADAMW = replace(TEXT, old_adamw=True, ties="first")  # that of old transformers
+OLD_ADAMW = replace(TEXT, as_released=True)  # that of old transformers
 TEXT_RELEASED = replace(OLD_ADAMW, eps=1e-6, lr_decay="linear_first")
 FOLLOWS = "decay of the learning rate and clipping are those of earlier work, which the paper says it follows"
 UNKNOWN = (
@@ -136,8 +136,8 @@ TEXT_JTT = "T, λ and learning rates are JTT's; all else is as in the paper's ru
 TEXT_PLAN = Schedule(15, 300, 2, n_expansions=47, n_epochs=108, warmup_cap=150, empty="skip")
 TEXT_GROWN = PDE(schedule=TEXT_PLAN, expansion_lr=1.0)
 TEXT_GROWN_RELEASED = PDE(schedule=replace(TEXT_PLAN, draw="replacement"), expansion_lr=1.0)
-FIRST_SGD = dict(first_optimiser="sgd", first_weight_decay=0.0, first_batch_size=24, first_lr_decay="none")
-TEXT_MISTAKES = JTT(3, first_epochs=3, upweight=6, first_lr=2e-5, first_clip=0, **FIRST_SGD, as_authors=True)
+FIRST_SGD = dict(first_lr=2e-5, first_weight_decay=0.0, first_batch_size=24)
+TEXT_MISTAKES = JTT(3, first_epochs=3, upweight=6, **FIRST_SGD, as_authors=True)
 BERT = dict(model="bert-base-uncased", max_tokens=300)
 DISTIL = dict(model="distilbert-base-uncased", max_tokens=300)
 DIVIDED = dict(DISTIL, train_by=("black",))

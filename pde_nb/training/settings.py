@@ -27,15 +27,15 @@ class Settings(Checked):
     optimiser: Literal["sgd", "adamw"] = "sgd"  # 'sgd' with momentum (not dampened), or 'adamw'
     momentum: Fraction = 0.9  # of SGD, in [0, 1)
     eps: Positive = 1e-8  # ε of AdamW, > 0
-    # AdamW as in old versions of transformers: ε is added before the correction for the start, and biases and
-    # weights of LayerNorm, by their names, have no decay; otherwise all with fewer than two dimensions
-    old_adamw: bool = False
     clip: Positive | None = None  # largest norm of the gradient; None: as it comes
     # 'linear': to zero over all epochs, within a factor that the method sets; 'linear_first': to zero after
     # as many steps as all epochs would have if each were as long as the first
     lr_decay: Literal["none", "linear", "linear_first"] = "none"
-    # of epochs with equal worst groups the one with the better 'group_mean' is selected, or the 'first'
-    ties: Literal["group_mean", "first"] = "group_mean"
+    # as in released code: of epochs with equal worst groups the first is selected, not the one with the
+    # better mean over groups; and AdamW is that of old versions of transformers, with ε added before the
+    # correction for the start, and no decay of biases and weights of LayerNorm, by their names, where it is
+    # otherwise all with fewer than two dimensions
+    as_released: bool = False
     # 'pruned': count no more than tells which epoch is the best; 'full': every group after every epoch
     evaluate: Literal["pruned", "full"] = "pruned"
     eval_batch: Count = 64  # predictions at a time; small batches stop an evaluation sooner
@@ -43,6 +43,11 @@ class Settings(Checked):
     patience: Count | None = None
     bf16: bool = False  # autocast to bfloat16
     channels_last: bool = False  # pictures with the channels last in memory, faster on some GPUs
+
+    @property
+    def ties(self) -> str:
+        "What decides between epochs with equal worst groups."
+        return "first" if self.as_released else "group_mean"
 
 # %% ../../nbs/09_training/05_settings.ipynb #set0plain
 def check_run(run):  # a `Trainer` that is being made
@@ -93,13 +98,13 @@ def make_optimiser(
     if settings.optimiser == "sgd":
         return torch.optim.SGD([p for _, p in trained], momentum=settings.momentum, **options)
     free = {name for name, p in trained if p.ndim < 2}
-    if settings.old_adamw:
+    if settings.as_released:
         free = {name for name, p in trained if any(part in name for part in UNDECAYED)}
     groups = [
         dict(params=[p for name, p in trained if name not in free]),
         dict(params=[p for name, p in trained if name in free], weight_decay=0.0),
     ]
-    adamw = RawEpsAdamW if settings.old_adamw else torch.optim.AdamW
+    adamw = RawEpsAdamW if settings.as_released else torch.optim.AdamW
     return adamw([group for group in groups if group["params"]], eps=settings.eps, **options)
 
 # %% ../../nbs/09_training/05_settings.ipynb #opt00001
