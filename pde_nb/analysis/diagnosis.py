@@ -8,10 +8,10 @@ __all__ = ['SMALL_PART', 'FOLDS', 'PENALTIES', 'FAILING', 'SELDOM', 'MOSTLY', 'F
            'strength', 'growth_ratio', 'spurious_first', 'parts_of', 'probe', 'folds_of', 'balanced_accuracy',
            'label_alone', 'shortcut_test', 'worst_gain', 'conflicting_fare_worse', 'probe_rows', 'small_inputs',
            'word_counts', 'projected', 'shortcut_verdict', 'condition_verdict', 'examine', 'growth_estimate',
-           'overall_verdict', 'validation_power', 'next_labels', 'suggestion', 'Diagnosis', 'diagnose', 'candidates',
-           'without_attribute', 'check_features', 'check_classes', 'headline', 'reasons', 'condition_reason',
-           'shortcut_reason', 'learnable', 'first_of', 'details', 'validation_lines', 'attribute_lines',
-           'condition_lines', 'shortcut_lines']
+           'overall_verdict', 'validation_power', 'next_labels', 'alike', 'labels_after', 'suggestion', 'Diagnosis',
+           'diagnose', 'candidates', 'without_attribute', 'check_features', 'check_classes', 'headline', 'reasons',
+           'condition_reason', 'shortcut_reason', 'learnable', 'first_of', 'details', 'validation_lines',
+           'attribute_lines', 'condition_lines', 'shortcut_lines']
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #697dc95a
 import json
@@ -34,6 +34,8 @@ from ..core.tables import escape_markdown, fenced, fill
 from ..data.dataset import Data, check_data, names_of_groups
 from ..data.examples import Pictures
 from ..methods.base import balancing_weights
+from ..networks.heads import embeddings
+from ..training.selection import outputs
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #375c2968
 def cross_table(
@@ -498,6 +500,27 @@ def next_labels(x, y, groups: Groups, n_train: int, rng: np.random.Generator) ->
             gains.append(what | dict(gain=float(gain), low=low, high=high))
     return sorted(gains, key=lambda g: -g["gain"])
 
+
+def alike(groups: Groups, judged) -> bool:
+    "Whether validation is judged by the groups of training, and these are of an attribute."
+    same = isinstance(judged, Groups) and group_names(judged) == group_names(groups)
+    return same and len(groups.variables) > 1
+
+
+def labels_after(run, most: int = 1500) -> list[dict]:
+    """What `next_labels` finds for a trained network (`run`: a `Trainer`), of which a probe stands for the
+    head, on up to `most` rows of each split; nothing where groups are not `alike`."""
+    data, rng = run.data, np.random.default_rng([run.seed, 1])
+    groups = data.groups("train"), data.evaluation("val")
+    if not alike(*groups):
+        return []
+    some = [probe_rows(of, most, rng)[0] for of in groups]
+    at = np.concatenate([data.rows(split)[rows] for split, rows in zip(("train", "val"), some)])
+    both = groups[0].part(some[0]).joined(groups[1].part(some[1]))
+    enters, how = embeddings(run.model), (run.settings.eval_batch, run.autocast)
+    x = outputs(run.model, run.source, at, *how, lambda batch: enters(batch).float().cpu()).numpy()
+    return next_labels(projected(x), data.y[at], both, len(some[0]), rng)
+
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #94dcc899
 def suggestion(
     verdict: str,
@@ -588,8 +611,7 @@ def diagnose(
     y = data.y[train]
     check_classes(data, y, y[rows])
     val, of_val, apart = data.rows("val"), data.evaluation("val"), np.random.default_rng([seed, 1])
-    alike = isinstance(of_val, Groups) and group_names(of_val) == group_names(groups)
-    judged = probe_rows(of_val, max_examples, apart)[0] if alike and len(groups.variables) > 1 else val[:0]
+    judged = probe_rows(of_val, max_examples, apart)[0] if alike(groups, of_val) else val[:0]
     at = np.concatenate([train[rows], val[judged]])
     if x is not None:
         x, seen = check_features(x, len(data))[at], "features given"

@@ -13,6 +13,7 @@ __all__ = ['BINS', 'RATES', 'THUMB', 'LONG', 'COLUMNS', 'EVIDENCE', 'DEEPEST', '
 import base64
 import io
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -26,6 +27,7 @@ from sklearn.metrics import confusion_matrix
 from torch import Tensor, nn
 
 from ..algorithm.groups import Overlap
+from .diagnosis import labels_after
 from ..core.statistics import z_value
 from ..data.batches import decode
 from ..data.blanks import blank_cells
@@ -196,6 +198,7 @@ class Answers:
     wrong: pd.DataFrame | None = None  # wrong and examples of each group that has mistakes, the worst first
     shown: dict[str, pd.DataFrame] | None = None  # the worst of some groups, with `text` and `picture`
     note: str = ""  # why there is nothing, if so
+    labels: tuple[dict, ...] = ()  # where the next ones should go, see `labels_after`
 
 
 def answers(
@@ -219,7 +222,10 @@ def answers(
         texts = [shown_text(data.inputs, row) for row in worst.row]
         shown[names[g]] = worst.assign(text=texts, picture=[shown_picture(data.inputs, r) for r in worst.row])
     tables += [reliability(said), selection_rates(data, said), mistakes, wrong.iloc[order]]
-    return Answers(split, *tables, shown)
+    labels = ()
+    with suppress(ValueError):  # nothing enters a head, or validation has no groups
+        labels = tuple(labels_after(run))
+    return Answers(split, *tables, shown, labels=labels)
 
 
 def mistake_rows(data: Data, said: Predictions, judged, names, wrong: Int[np.ndarray, " m"]) -> pd.DataFrame:

@@ -5,9 +5,10 @@
 # %% auto #0
 __all__ = ['TOO_GOOD', 'FEW', 'SHOWN', 'AVERAGES', 'NOT_ASKED', 'MOST_CLASSES', 'run_headline', 'group_order', 'group_styles',
            'group_section', 'origin_section', 'training_rung', 'guess_blocks', 'predictions_sections', 'class_blocks',
-           'calibration_blocks', 'rate_sections', 'mistake_sections', 'attention_sections', 'training_section',
-           'growths', 'over_epochs', 'group_curves', 'worst_curve', 'active_counts', 'tried_sections', 'entry_section',
-           'command_text', 'settings_text', 'making_sections', 'as_record', 'link_to', 'run_page']
+           'calibration_blocks', 'rate_sections', 'mistake_sections', 'label_sections', 'attention_sections',
+           'training_section', 'growths', 'over_epochs', 'group_curves', 'worst_curve', 'active_counts',
+           'tried_sections', 'entry_section', 'command_text', 'settings_text', 'making_sections', 'as_record',
+           'link_to', 'run_page']
 
 # %% ../../nbs/13_report/02_run_page.ipynb #41249376
 import os
@@ -20,6 +21,7 @@ import pandas as pd
 from matplotlib.ticker import MaxNLocator
 
 from ..algorithm.metrics import GroupCounts
+from ..analysis.diagnosis import MORE
 from ..analysis.predictions import RATES, Answers, Attention, picture_address, rate_differences
 from ..core.statistics import detectable_difference
 from ..core.tables import percent
@@ -322,6 +324,23 @@ def mistake_sections(found: Answers | None) -> list[dict]:
     return [section(title, *blocks, table("mistakes", rows, caption))]
 
 
+def label_sections(found: Answers | None) -> list[dict]:
+    "Where the next labels should go."
+    if found is None or not found.labels:
+        return []
+    rows = []
+    for of in found.labels:
+        gain, low, high = (f"{100 * of[key]:+.1f}" for key in ("gain", "low", "high"))
+        row = {"rows of": of["split"], "group": of["group"], "labelled": of["n"]}
+        rows.append(row | {"worst group, points": f"{gain} [{low}, {high}]"})
+    caption = (
+        f"What {MORE} more labelled rows may gain on validation, by a balanced probe of what enters the head "
+        "that is fitted to more and more of the rows there are; with 95 % intervals, which are wide because "
+        "one draw of rows differs from another."
+    )
+    return [section("Where the next labels should go", table("labels", rows, caption))]
+
+
 def attention_sections(attention: Attention | None) -> list[dict]:
     "Pictures of each group beside the maps of the runs."
     if attention is None:
@@ -575,6 +594,7 @@ def run_page(
         *origin_section(record),
         *predictions_sections(found),
         *mistake_sections(found),
+        *label_sections(found),
         *attention_sections(attention),
         *tried_sections(record),
         training_section(record, split),
