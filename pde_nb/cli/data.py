@@ -68,15 +68,19 @@ def diagnose(*, opened: DataOptions, json: Output | None = None):
 def shown_columns(opened: DataOptions, n: int) -> dict:
     "The columns of a file, its inputs in arrays apart: name → (n,) values."
     import numpy as np
+    import pandas as pd
 
     from pde_nb.data.blanks import mask_blanks
-    from pde_nb.data.opening import read_arrays
+    from pde_nb.data.opening import files_of, has_several, read_arrays, read_files
     from pde_nb.data.tables import read_table
 
     path = Path(opened.data)
-    if path.suffix == ".npz":
+    if path.suffix == ".npz" or (path / "x.npy").exists():
         return {name: values for name, values in read_arrays(path).items() if np.shape(values) == (n,)}
-    frame = read_table(path / "metadata.csv" if path.is_dir() else path)
+    if has_several(path):
+        frame = pd.concat(part.to_pandas() for part in read_files(files_of(path)))
+    else:
+        frame = read_table(path / "metadata.csv" if path.is_dir() else path)
     here = [name for name in opened.attribute or () if name in frame]
     frame = mask_blanks(frame, here, opened.unlabelled) if here else frame
     return {str(name): frame[name].to_numpy(object) for name in frame}
