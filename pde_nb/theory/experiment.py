@@ -11,12 +11,12 @@ __all__ = ['CASES', 'FIGURES', 'EVERY', 'SYNTHETIC_METHODS', 'SYNTHETIC_PRESETS'
 # %% ../../nbs/03_theory/08_experiment.ipynb #e384eb38
 import json
 import warnings
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, fields, replace
-from functools import partial
 from typing import Literal
 
 import numpy as np
+from joblib import Parallel, delayed
+from joblib.externals.loky import get_reusable_executor
 from matplotlib.figure import Figure
 from threadpoolctl import threadpool_limits
 from tqdm.auto import tqdm
@@ -290,19 +290,13 @@ def run_tasks(
     jobs: int = 1,  # worker processes; 1 works in this one
     what: str = "tasks",  # as the bar on a terminal calls them
 ) -> list:  # what the tasks return, in their order
-    "Work through tasks, side by side. An interrupt cancels what has not begun."
-    bar = partial(tqdm, total=len(tasks), desc=what, unit="run", disable=None)
-    if jobs == 1:
-        return [function(*arguments) for function, *arguments in bar(tasks)]
-    with ProcessPoolExecutor(jobs) as pool:
-        waiting = [pool.submit(*task) for task in tasks]
-        try:
-            for future in bar(as_completed(waiting)):
-                future.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    return [future.result() for future in waiting]
+    "Work through tasks, side by side."
+    calls = (delayed(function)(*arguments) for function, *arguments in tasks)
+    results = Parallel(jobs, return_as="generator")(calls)
+    results = list(tqdm(results, total=len(tasks), desc=what, unit="run", disable=None))
+    if jobs > 1:
+        get_reusable_executor().shutdown(wait=True)  # idle processes would keep this one from ending
+    return results
 
 
 def run_synthetic(
