@@ -61,7 +61,7 @@ def hf_frame(part, image):
     feature = part.features.get(image)
     if hasattr(feature, "decode"):
         part = part.cast_column(image, type(feature)(decode=False))
-    return part.to_pandas()
+    return part.with_format("arrow")[:].to_pandas(integer_object_nulls=True)  # no number is rounded
 
 
 def class_names(column, names, name):

@@ -39,6 +39,7 @@ from pde_nb.data.examples import (
     known_digest,
     open_npy,
 )
+from .hubs import from_hf
 from .tables import as_list, from_folder, from_table
 
 # %% ../../nbs/04_data/07_opening.ipynb #c5c1c650
@@ -133,9 +134,9 @@ def from_parquet(
     text=None,  # column of text, or two for pairs
     **options,  # of `from_table`
 ) -> Data:
-    """Data from Parquet or Arrow, as `from_table` makes it; a column of lists stays on the disk.
+    """Data from Parquet or Arrow, as `from_hf` makes it; a column of lists stays on the disk.
 
-    Raises `ValueError` for files that are cut off or do not fit together, and as `from_table` does."""
+    Raises `ValueError` for files that are cut off or do not fit together, and as `from_hf` does."""
     paths = files_of(Path(path))
     if not paths:
         raise ValueError(f"{str(path)!r} is no .parquet or .arrow file, and no folder of them; name one.")
@@ -151,14 +152,13 @@ def from_parquet(
     elif sum(path.stat().st_size for path in paths) > LARGE:
         notes.append(f"{path} is read into memory; numbers in one column of lists stay on the disk")
         warnings.warn(notes[0])
-    frame = dataset.with_format("arrow")[:].to_pandas(integer_object_nulls=True)  # no number is rounded
     codes = split_of_files(paths) if split == "split" and split not in types else None
     if codes is not None:
-        frame["split"] = np.repeat(codes, list(map(len, parts)))
+        dataset = dataset.add_column("split", np.repeat(codes, list(map(len, parts))))
     options = {"name": Path(path).name.partition(".")[0]} | options
     options["notes"] = (*options.get("notes", ()), *notes)
     how = dict(split=split, features=features, text=text, inputs=inputs)
-    return from_table(frame, label, attribute, **how, **options)
+    return from_hf(dataset, label, attribute, **how, **options)
 
 
 def split_of_files(paths: list[Path]) -> list[int] | None:

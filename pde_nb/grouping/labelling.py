@@ -276,10 +276,7 @@ def validation_note(data: Data) -> str:
     "Which groups have too few validation examples to judge by, and how many are needed; '' where none has."
     groups, few = data.evaluation("val"), []
     names = list(groups.names) if isinstance(groups, Overlap) else group_names(groups)
-    kinds = [data.guess is not None and name.startswith("predicted ") for name in names]
-    kind = any(kinds) and data.guess.judged.get("val") == "predicted"  # where there are groups of two kinds
-    counts = zip(names, kinds, groups.counts.tolist(), data.eval_groups.counts)
-    for name, n, anywhere in [(name, n, anywhere) for name, k, n, anywhere in counts if k == kind]:
+    for name, n, anywhere in zip(names, groups.counts.tolist(), data.eval_groups.counts):
         points = 100 * min(1, float(detectable_difference(max(n, 1))))
         if anywhere and points > 100 * COARSE:
             shows = f"{n}, which show a difference of {points:.0f} points or more" if n else "none"
