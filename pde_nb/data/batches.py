@@ -108,7 +108,6 @@ def decode_all(
     inputs: Pictures,  # the files and their folder
     size: int,  # side in pixels
     cache=None,  # folder; None: `cache_folder()`; 'memory': decode now, keep nothing on disk
-    workers: int | None = None,  # threads; None: one per core, at most 8
     progress: bool = True,  # show a progress bar
     centre: int | None = None,  # as in `decode`
 ) -> UInt8[np.ndarray, "n 3 size size"]:
@@ -117,10 +116,8 @@ def decode_all(
     whole_number("size", size, 1)
     if centre is not None:
         whole_number("centre", centre, 1)
-    if workers is not None:
-        whole_number("workers", workers, 1)
     shape = (len(inputs), 3, int(size), int(size))
-    make = partial(decoded, inputs, size, centre, workers, progress)
+    make = partial(decoded, inputs, size, centre, progress)
     if cache == "memory":
         return np.concatenate(list(make()))
     root, files = Path(inputs.root).resolve(), [str(name) for name in inputs.files]
@@ -149,7 +146,7 @@ def state_of_files(root: Path, files: list[str]) -> str:
     return state.hexdigest()
 
 
-def decoded(inputs: Pictures, size: int, centre, workers, progress: bool) -> Iterator[np.ndarray]:
+def decoded(inputs: Pictures, size: int, centre, progress: bool) -> Iterator[np.ndarray]:
     "The pixels of all pictures, block by block; one error at the end for all that cannot be decoded."
     faults, moving, n = [], [], len(inputs)
 
@@ -160,7 +157,7 @@ def decoded(inputs: Pictures, size: int, centre, workers, progress: bool) -> Ite
             return e
 
     with (
-        ThreadPoolExecutor(workers or min(8, os.cpu_count() or 1)) as pool,
+        ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool,
         tqdm(total=n, desc="decoding", unit=" pictures", disable=not progress) as bar,
     ):
         for at in range(0, n, TOGETHER):

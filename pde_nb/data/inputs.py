@@ -364,7 +364,6 @@ def make_source(
     max_tokens: int | None = None,  # longer texts are cut; None: as the tokenizer allows
     cache=None,  # of pictures: a folder; None: `cache_folder()`; 'memory': nothing on disk
     channels_last: bool = False,  # memory layout of pictures
-    workers: int | None = None,  # threads that decode
     progress: bool = True,  # show progress bars
 ) -> Source:
     """The source of a data set's inputs.
@@ -381,7 +380,7 @@ def make_source(
         return table_source(inputs.columns, data.split, normalise=normalise, how=inputs.how, **common)
     if kind == "features":
         return feature_source(inputs.x, data.split, normalise=normalise, path=inputs.path, **common)
-    x = inputs.x if kind == "pixels" else decode_all(inputs, size or 224, cache, workers, progress, centre)
+    x = inputs.x if kind == "pixels" else decode_all(inputs, size or 224, cache, progress, centre)
     if size not in (None, x.shape[2]) or size not in (None, x.shape[3]):
         raise ValueError(
             f"size={size}, and the array holds pictures of {x.shape[2]} × {x.shape[3]}; leave it out, or "
@@ -525,7 +524,7 @@ def prepared(
 def picture_array(preparation: Preparation, inputs, cache, progress) -> np.ndarray:
     "The array of new rows; pictures are decoded. Raises `ValueError` for pixels of another type."
     if inputs.kind == "pictures":
-        return decode_all(inputs, preparation.pixels.size, cache, None, progress, preparation.pixels.centre)
+        return decode_all(inputs, preparation.pixels.size, cache, progress, preparation.pixels.centre)
     if inputs.kind == "pixels" and str(inputs.x.dtype) != preparation.pixels.dtype:
         raise ValueError(
             f"the pixels are {inputs.x.dtype}, and the model was trained on {preparation.pixels.dtype}: "

@@ -72,7 +72,7 @@ class RunSpec:
 def recorded_inputs(spec: RunSpec) -> dict:
     "The options of the inputs that make a run what it is: plain ones, without where and how fast."
     plain = {name: v for name, v in spec.inputs.items() if isinstance(v, (int, float, str, tuple, list))}
-    left_out = ["cache", "workers"]
+    left_out = ["cache"]
     if "tokenizer" in plain and isinstance(spec.model, str):
         usual = input_settings(spec.model, "texts")["tokenizer"]  # that follows from the name of the model
         left_out += ["tokenizer"] if plain["tokenizer"] == usual else []
