@@ -106,6 +106,7 @@ def typing_error(error: CycloptsError, words: list[str]) -> str:
 def pde(argv: list[str] | None = None):
     "Console command: run the command that the first word names, with the rest of the line."
     words = sys.argv[1:] if argv is None else list(argv)
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # else DDP warns of each network in many words
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a terminal may lack a letter
