@@ -27,7 +27,7 @@ from ..core.statistics import Summary, holm, summary
 from ..core.tables import DASH, Table, fixed, interval_text, signed_text, spread_text
 from ..methods.base import Method
 from ..methods.registry import find_method, method_names, method_title
-from ..training.folder import LATER, flat
+from ..training.folder import completed
 from ..training.record import RunRecord, counts_from_plain, counts_to_plain, without_none
 
 # %% ../../nbs/11_comparison/01_trials.ipynb #c63b61ed
@@ -284,7 +284,7 @@ def spec_differences(
 ) -> list[str]:
     "A line for each setting in which two specs differ, seeds aside; of the items that both have."
     shared = [key for key in there if key in here and key != "seed"]
-    there, here = (LATER | flat({key: spec[key] for key in shared}) for spec in (there, here))
+    there, here = (completed({key: spec[key] for key in shared}) for spec in (there, here))
     lines = []
     for name in {**there, **here}:
         if name.rpartition(".")[2] not in tried and there.get(name) != here.get(name):

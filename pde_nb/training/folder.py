@@ -4,9 +4,10 @@
 
 # %% auto #0
 __all__ = ['ASKED', 'TIME_UP', 'ENDED_EARLY', 'GROUPS_FILE', 'PARTS', 'SEALED_FILES', 'RUN_FILES', 'LASTING', 'REMEDY', 'LATER',
-           'BEFORE', 'SAME_RESULT', 'InUse', 'hold', 'Checkpointer', 'flat', 'config_differences', 'claim', 'can_go_on',
-           'write_record_of', 'take_run', 'read_record_of', 'run_file', 'check_files', 'guess_of_state', 'kept_guess',
-           'fingerprint', 'save_model', 'load_finished', 'save_split', 'write_csv', 'read_config', 'completion']
+           'BEFORE', 'SAME_RESULT', 'InUse', 'hold', 'Checkpointer', 'flat', 'completed', 'config_differences', 'claim',
+           'can_go_on', 'write_record_of', 'take_run', 'read_record_of', 'run_file', 'check_files', 'guess_of_state',
+           'kept_guess', 'fingerprint', 'save_model', 'load_finished', 'save_split', 'write_csv', 'read_config',
+           'completion']
 
 # %% ../../nbs/09_training/04_folder.ipynb #43328d64
 import hashlib
@@ -176,9 +177,16 @@ def flat(d: dict, prefix: str = "") -> dict:
     return level
 
 
+def completed(config: dict) -> dict:
+    "A config on one level, with what it means by settings that its version did not have, or has no more."
+    level = flat(json.loads(json.dumps(config)))
+    heads = level.get("method.name") in ("heads", "heads_val", "dfr_cv")
+    return LATER | ({"method.penalty": "l2"} if heads else {}) | level
+
+
 def config_differences(old: dict, new: dict) -> list[str]:
     "A line for each setting in which two configs differ, of those that a result depends on."
-    old, new = ({**LATER, **flat(json.loads(json.dumps(config)))} for config in (old, new))
+    old, new = map(completed, (old, new))
     names = [name for name in {**old, **new} if not name.startswith("opened") and name not in SAME_RESULT]
     pairs = [(name, old.get(name), new.get(name)) for name in names]
     return [f"{name} is {before!r} there and {now!r} here" for name, before, now in pairs if before != now]
