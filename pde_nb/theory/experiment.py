@@ -291,8 +291,7 @@ def run_tasks(
     what: str = "tasks",  # as the bar on a terminal calls them
 ) -> list:  # what the tasks return, in their order
     "Work through tasks, side by side."
-    calls = (delayed(function)(*arguments) for function, *arguments in tasks)
-    results = Parallel(jobs, return_as="generator")(calls)
+    results = Parallel(jobs, return_as="generator")(delayed(task)(*given) for task, *given in tasks)
     results = list(tqdm(results, total=len(tasks), desc=what, unit="run", disable=None))
     if jobs > 1:
         get_reusable_executor().shutdown(wait=True)  # idle processes would keep this one from ending

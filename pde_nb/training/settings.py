@@ -32,9 +32,8 @@ class Settings(Checked):
     # as many steps as all epochs would have if each were as long as the first
     lr_decay: Literal["none", "linear", "linear_first"] = "none"
     # as in released code: of epochs with equal worst groups the first is selected, not the one with the
-    # better mean over groups; and AdamW is that of old versions of transformers, with ε added before the
-    # correction for the start, and no decay of biases and weights of LayerNorm, by their names, where it is
-    # otherwise all with fewer than two dimensions
+    # better mean over groups; AdamW is that of old versions of transformers: ε is added before the correction
+    # for the start, and biases and weights of LayerNorm, by name, not all of one dimension, have no decay
     as_released: bool = False
     # 'pruned': count no more than tells which epoch is the best; 'full': every group after every epoch
     evaluate: Literal["pruned", "full"] = "pruned"
