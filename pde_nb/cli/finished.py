@@ -76,7 +76,8 @@ def evaluate(
     Args:
         run: folder of the run
         split: part of the run's own data: train, val or test
-        other: .csv, .tsv, .parquet or .npz file, or folder of pictures with metadata.csv; with labels
+        other: .csv, .tsv, .parquet or .npz file, folder of .npy files, or of pictures with metadata.csv;
+            with labels
         label: column of the labels of --other; default as in training
         attribute: columns of the attributes of --other; default those of training that are there
         data: file or folder of the run's data, where it is no longer where it was
@@ -121,7 +122,7 @@ def judge_other(run, other, label, attribute, root, device, json):
 
     predictor, record, rows = load(run, device=device or "cpu"), RunRecord.read(run), Path(other)
     how = dict(label=label, attributes=attribute, root=root)
-    if rows.suffix == ".npz":
+    if rows.suffix == ".npz" or (rows / "x.npy").exists():
         names = attribute or list(predictor.preparation.attributes)
         label = label or predictor.preparation.label
         arrays = read_arrays(rows, "x", label, *(attribute or ()), others=names)
