@@ -457,10 +457,11 @@ def validation_power(data: Data, difference: float = 0.05) -> dict:
 KEPT, REPEATS, MORE = (0.25, 0.5, 1.0), 4, 50  # shares of a group, draws of each, rows that are added
 
 
-def next_labels(x, y, groups: Groups, n_train: int, rng: np.random.Generator) -> list[dict]:
+def next_labels(x, y, groups: Groups, n_train: int, rng: np.random.Generator, counts=None) -> list[dict]:
     """What `MORE` rows of a group, labelled in training or in validation, may gain of the worst group of
     validation, in [0, 1]: `split`, `group`, its `n`, `gain`, `low` and `high`, the largest gain first. Asked
-    of the three smallest groups with eight rows or more. From `n_train` on the rows are validation's."""
+    of the three smallest groups with eight rows or more. From `n_train` on the rows are validation's; where
+    they are drawn from more, `counts` (2, groups) says how many each group has in training and validation."""
     gains, val = [], np.arange(n_train, len(y))
     member = (groups.ids[val, None] == np.unique(groups.ids[val])).astype(float)
     part = np.append(np.full(n_train, -1), random_rank(groups.part(val), rng) % 5)
@@ -477,10 +478,11 @@ def next_labels(x, y, groups: Groups, n_train: int, rng: np.random.Generator) ->
         return hit[val]
 
     for split, pool in dict(training=np.arange(n_train), validation=val).items():
-        ids, counts = groups.ids[pool], groups.part(pool).counts
-        order = np.argsort(counts, kind="stable")
-        for group in order[counts[order] >= 8][:3]:
-            n, others = int(counts[group]), pool[ids != group]
+        ids, here = groups.ids[pool], groups.part(pool).counts
+        all_rows = here if counts is None else counts[int(split == "validation")]
+        order = np.argsort(all_rows, kind="stable")
+        for group in order[here[order] >= 8][:3]:
+            n, others = int(here[group]), pool[ids != group]
             sizes = np.repeat([int(n * share) for share in KEPT], [REPEATS, REPEATS, 1])
             drawn = [np.append(others, rng.permutation(pool[ids == group])[:k]) for k in sizes]
             hits = np.array([right(np.sort(rows), split == "validation") for rows in drawn], float)
@@ -493,10 +495,10 @@ def next_labels(x, y, groups: Groups, n_train: int, rng: np.random.Generator) ->
                 slopes.append(size @ worst / max(size @ size, 1e-9))
                 if not draw:  # what one draw of rows does, beside how many they are
                     spread = np.std(worst - slopes[0] * size, ddof=2)
-            gain, *drawn = np.array(slopes) * np.log1p(MORE / n)
+            gain, *drawn = np.array(slopes) * np.log1p(MORE / all_rows[group])
             drawn += rng.normal(0, 2**0.5 * spread, len(drawn))
             low, high = np.quantile(drawn, (0.025, 0.975)).tolist()
-            what = dict(split=split, group=group_names(groups)[group], n=n)
+            what = dict(split=split, group=group_names(groups)[group], n=int(all_rows[group]))
             gains.append(what | dict(gain=float(gain), low=low, high=high))
     return sorted(gains, key=lambda g: -g["gain"])
 
@@ -519,7 +521,7 @@ def labels_after(run, most: int = 1500) -> list[dict]:
     both = groups[0].part(some[0]).joined(groups[1].part(some[1]))
     enters, how = embeddings(run.model), (run.settings.eval_batch, run.autocast)
     x = outputs(run.model, run.source, at, *how, lambda batch: enters(batch).float().cpu()).numpy()
-    return next_labels(projected(x), data.y[at], both, len(some[0]), rng)
+    return next_labels(projected(x), data.y[at], both, len(some[0]), rng, [of.counts for of in groups])
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #94dcc899
 def suggestion(
@@ -621,7 +623,8 @@ def diagnose(
     if len(judged):
         both = groups.part(rows).joined(of_val.part(judged))
         labels = np.append(y[rows], data.y[val[judged]])
-        gains = next_labels(projected(x), labels, both, len(rows), apart)
+        counts = groups.counts, of_val.counts
+        gains = next_labels(projected(x), labels, both, len(rows), apart, counts)
     x = x[: len(rows)]
     sample = x, rows, weight, data.classes, rng
     named = {name: values[train] for name, values in data.attributes.items()}
