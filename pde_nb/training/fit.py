@@ -401,8 +401,8 @@ def worst_draws(
 
 
 def check_width(spec: RunSpec, data: Data):
-    "Raises `CannotRun` for a linear classifier of many raw pixels."
-    if data.inputs.kind == "pixels" and spec.model == "linear":
+    "Raises `CannotRun` for a method that brings a linear classifier of many raw pixels."
+    if data.inputs.kind == "pixels" and spec.method.network == spec.model:
         n = data.inputs.x[:1].size * data.n_classes
         if n > WIDE:
             raise CannotRun(f"{n:,} weights of raw pixels take longer than a network")
