@@ -511,17 +511,20 @@ def alike(groups: Groups, judged) -> bool:
 
 def labels_after(run, most: int = 1500) -> list[dict]:
     """What `next_labels` finds for a trained network (`run`: a `Trainer`), of which a probe stands for the
-    head, on up to `most` rows of each split; nothing where groups are not `alike`."""
+    head, on up to `most` rows of each split; nothing where groups are not `alike`, or no head is found."""
     data, rng = run.data, np.random.default_rng([run.seed, 1])
     groups = data.groups("train"), data.evaluation("val")
     if not alike(*groups):
         return []
-    some = [probe_rows(of, most, rng)[0] for of in groups]
+    some, counts = zip(*((probe_rows(of, most, rng)[0], of.counts) for of in groups))
     at = np.concatenate([data.rows(split)[rows] for split, rows in zip(("train", "val"), some)])
     both = groups[0].part(some[0]).joined(groups[1].part(some[1]))
-    enters, how = embeddings(run.model), (run.settings.eval_batch, run.autocast)
-    x = outputs(run.model, run.source, at, *how, lambda batch: enters(batch).float().cpu()).numpy()
-    return next_labels(projected(x), data.y[at], both, len(some[0]), rng, [of.counts for of in groups])
+    try:
+        enters, how = embeddings(run.model), (run.settings.eval_batch, run.autocast)
+        x = outputs(run.model, run.source, at, *how, lambda batch: enters(batch).float().cpu())
+    except ValueError:
+        return []
+    return next_labels(projected(x.numpy()), data.y[at], both, len(some[0]), rng, counts)
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #94dcc899
 def suggestion(

@@ -13,7 +13,6 @@ __all__ = ['BINS', 'RATES', 'THUMB', 'LONG', 'COLUMNS', 'EVIDENCE', 'DEEPEST', '
 import base64
 import io
 import warnings
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -222,10 +221,7 @@ def answers(
         texts = [shown_text(data.inputs, row) for row in worst.row]
         shown[names[g]] = worst.assign(text=texts, picture=[shown_picture(data.inputs, r) for r in worst.row])
     tables += [reliability(said), selection_rates(data, said), mistakes, wrong.iloc[order]]
-    labels = ()
-    with suppress(ValueError):  # nothing enters a head, or validation has no groups
-        labels = tuple(labels_after(run))
-    return Answers(split, *tables, shown, labels=labels)
+    return Answers(split, *tables, shown, labels=tuple(labels_after(run)))
 
 
 def mistake_rows(data: Data, said: Predictions, judged, names, wrong: Int[np.ndarray, " m"]) -> pd.DataFrame:

@@ -107,6 +107,7 @@ def pde(argv: list[str] | None = None):
     "Console command: run the command that the first word names, with the rest of the line."
     words = sys.argv[1:] if argv is None else list(argv)
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # else DDP warns of each network in many words
+    os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")  # else each file has one
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a terminal may lack a letter

@@ -167,7 +167,8 @@ def contend_all(
                 continue
             record = make_run(name, settings, seed, *rest)
             while jobs > 1 and isinstance(record, InUse):  # a worker has got the run of one that died
-                time.sleep(1)
+                say(f"{visible(name)}: {record}")
+                time.sleep(5)
                 record = make_run(name, settings, seed, *rest)
             if isinstance(record, ValueError):
                 errors[name] = record

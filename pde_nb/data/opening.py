@@ -10,7 +10,6 @@ __all__ = ['KINDS_OF_FILES', 'PIECE', 'ANY', 'TABLE', 'REMEDY', 'KNOWN', 'PARTS'
 # %% ../../nbs/04_data/07_opening.ipynb #od000004
 import glob
 import re
-import warnings
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from functools import partial
@@ -155,7 +154,6 @@ def from_parquet(
         dataset, features = dataset.remove_columns(names), None
     elif sum(path.stat().st_size for path in paths) > LARGE:
         notes.append(f"{path} is read into memory; numbers in one column of lists stay on the disk")
-        warnings.warn(notes[0])
     codes = split_of_files(paths) if split == "split" and split not in types else None
     if codes is not None:
         dataset = dataset.add_column("split", np.repeat(codes, list(map(len, parts))))
