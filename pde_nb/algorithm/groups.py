@@ -91,7 +91,7 @@ class Groups:
 
     @cached_property
     def digest(self) -> str:
-        "A fingerprint of who is in which group; two data sets that differ have different ones."
+        "A fingerprint of who is in which group, whatever the values are called."
         content = repr(self.shape).encode() + np.ascontiguousarray(self.ids, "<i8").tobytes()
         if self.trusted is not None:
             content += np.packbits(self.trusted).tobytes()

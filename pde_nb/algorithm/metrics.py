@@ -93,7 +93,7 @@ def averages(
     return {
         "average": counts.n_correct / counts.n,
         "adjusted_average": float((accuracy[used] * weights[used]).sum() / weights.sum()),
-        "group_mean": float(accuracy[counts.total > 0].mean()),
+        "group_mean": float(accuracy[counts.total > 0].mean()) if counts.total.any() else np.nan,
     }
 
 # %% ../../nbs/02_algorithm/02_metrics.ipynb #a82c92a3

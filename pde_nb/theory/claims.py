@@ -113,7 +113,7 @@ REMARKS = {  # how a statement is to be read
     "with ℓ ≈ ½ at the start for all",
     "lemma:induction noise": "holds for σ_0 = 1/√d; for 1/d the bound is of order (σ_0 + 1/(β_s √d)) σ_p",
     "lemma:stage1 spurous, T_0": "α³ in the denominator of the restated T_0 must be β_s³(2α̂ − 1)",
-    "lemma:motivation": "0 up to third order in σ_0, and a noise term that falls like 1/√N",
+    "lemma:motivation": "the residuals differ in third order of σ_0, the gradient is of fifth; noise as 1/√N",
     "eq:momentum update": "where the gradient is steady the kept momentum is worth γ/(1−γ) steps",
     "sec:expansion": "the condition is β_c³ max c_j ≥ β_s³(2α̂−1) max s_j after the warm-up",
     "lemma:tensor power update": "T_x η is O(1/x_0), not Θ: the hypothesis bounds x from below only",

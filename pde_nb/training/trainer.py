@@ -211,10 +211,14 @@ class Trainer:
             self.looks.append(np.packbits(found.right if held is None else held))
         better = self.method.keeps == "last" or found.beats(self.best, self.settings.ties)
         if better:
-            self.save_best(found)
+            self.best = found.score
+            self.best_weights = {name: t.detach().clone() for name, t in self.model.state_dict().items()}
+            if self.method.pacing.goes_back:
+                self.best_optimiser = deepcopy(self.optimiser.state_dict())
         self.curve.append(selection.curve_entry(self, found, better))
         if self.method.after_epoch(self.epoch, self.curve[-1]["val_worst_group_at_most"], better):
-            self.restore_best()
+            self.model.load_state_dict(self.best_weights)
+            self.optimiser.load_state_dict(deepcopy(self.best_optimiser))
         self.start_epoch(self.epoch + 1)
         if self.method.pacing.resets(self.epoch):
             self.optimiser.state.clear()
@@ -235,18 +239,6 @@ class Trainer:
 
         chunk = settings.eval_batch
         return selection.evaluate(predicted, labels, self.val_groups, best, self.right, chunk, settings.ties)
-
-    def save_best(self, found: selection.Evaluation):
-        "Keep the weights as the best so far; with the optimiser's state, if the method may ask for it."
-        self.best = found.score
-        self.best_weights = {name: t.detach().clone() for name, t in self.model.state_dict().items()}
-        if self.method.pacing.goes_back:
-            self.best_optimiser = deepcopy(self.optimiser.state_dict())
-
-    def restore_best(self):
-        "Take back the weights, the buffers and the optimiser of the best epoch."
-        self.model.load_state_dict(self.best_weights)
-        self.optimiser.load_state_dict(deepcopy(self.best_optimiser))
 
     def stop_without_progress(self):
         "Stop when the worst group has not been better in as many epochs of a stage as patience allows."
