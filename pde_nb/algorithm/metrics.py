@@ -59,13 +59,20 @@ def count_correct(
     y,  # (n,) true labels
     groups: Groups | Overlap,  # of the same examples
 ) -> GroupCounts:
-    "Count right predictions per group, in one pass. Raises `ValueError` for unequal lengths."
+    """Count right predictions per group, in one pass.
+
+    Raises `ValueError` for unequal lengths, and for names beside numbers."""
     predicted = as_column(predicted, "predicted")
     y = as_column(y)
     if not len(predicted) == len(y) == len(groups):
         raise ValueError(
             f"{len(predicted)} predictions, {len(y)} labels and {len(groups)} examples in groups; "
             "give one of each per example."
+        )
+    if len({column.dtype.kind in "US" for column in (predicted, y)}) == 2:
+        raise ValueError(
+            f"predictions such as {predicted[0].item()!r} are never labels such as {y[0].item()!r}: one are "
+            "names, the others numbers; give both alike, as names by np.array(data.classes)[y]."
         )
     hit = predicted == y
     return GroupCounts(

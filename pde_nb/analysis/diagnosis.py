@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['SMALL_PART', 'FOLDS', 'PENALTIES', 'FAILING', 'SELDOM', 'MOSTLY', 'FEW', 'MAX_VALUES', 'KEPT', 'REPEATS', 'MORE',
-           'INPUT_NAMES', 'SAYS', 'cross_table', 'agreeing', 'cramers_v', 'association', 'by_cell', 'halves',
-           'strength', 'growth_ratio', 'spurious_first', 'parts_of', 'probe', 'folds_of', 'balanced_accuracy',
+           'INPUT_NAMES', 'LABELLED', 'SAYS', 'cross_table', 'agreeing', 'cramers_v', 'association', 'by_cell',
+           'halves', 'strength', 'growth_ratio', 'spurious_first', 'parts_of', 'probe', 'folds_of', 'balanced_accuracy',
            'label_alone', 'shortcut_test', 'worst_gain', 'conflicting_fare_worse', 'probe_rows', 'small_inputs',
            'word_counts', 'projected', 'shortcut_verdict', 'condition_verdict', 'examine', 'growth_estimate',
            'overall_verdict', 'validation_power', 'next_labels', 'alike', 'labels_after', 'suggestion', 'Diagnosis',
@@ -33,6 +33,7 @@ from ..core.statistics import detectable_difference, wilson_interval, z_value
 from ..core.tables import escape_markdown, fenced, fill
 from ..data.dataset import Data, check_data, names_of_groups
 from ..data.examples import Pictures
+from ..grouping.labelling import ENOUGH, labelled_data
 from ..methods.base import balancing_weights
 from ..networks.heads import embeddings
 from ..training.selection import outputs
@@ -595,6 +596,7 @@ class Diagnosis:
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #94b96882
 INPUT_NAMES = dict(table="columns", texts="words", pictures="small pixels", pixels="small pixels")
+LABELLED = "these tests saw the {n:,} labelled rows of training and validation alone"
 
 
 def diagnose(
@@ -608,8 +610,12 @@ def diagnose(
 ) -> Diagnosis:
     """Counts, agreement, learnability, verdict and suggestion.
 
-    Raises `ValueError` for too few examples and for features that do not fit."""
+    Where an attribute is blank in some rows the tests see those of training and validation that are
+    labelled. Raises `ValueError` for too few examples and for features that do not fit."""
     check_data(data)
+    whole, data = data, labelled_data(data) if data.partial or data.guess else data
+    if data is None:
+        raise ValueError(f"too few labelled rows; give {ENOUGH} of each class and of each attribute's value.")
     rng = np.random.default_rng(whole_number("seed", seed, 0))
     train, groups = data.rows("train"), data.groups("train")
     rows, weight = probe_rows(groups, whole_number("max_examples", max_examples, 100), rng)
@@ -649,9 +655,9 @@ def diagnose(
         groups=tuple(dict(name=n, train=int(k)) for n, k in zip(group_names(groups), groups.counts)),
         label=labels[0] if labels else label_alone(projected(x), y[rows], rng),
         attributes=tuple(attributes),
-        validation=validation_power(data),
+        validation=validation_power(whole),
         labels=tuple(gains),
-        notes=tuple(data.notes),
+        notes=tuple([*data.notes, LABELLED.format(n=len(train))] if data is not whole else data.notes),
         verdict=verdict,
         candidates=tuple(candidates({k: np.asarray(v)[train] for k, v in (columns or {}).items()}, y)),
         suggestion=suggestion(verdict, attributes, groups, command),

@@ -6,7 +6,6 @@
 __all__ = ['diagnose', 'shown_columns', 'example', 'check', 'fetch', 'sample']
 
 # %% ../../nbs/14_cli/05_data.ipynb #da0004
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -27,7 +26,7 @@ def diagnose(*, opened: DataOptions, json: Output | None = None):
     Args:
         json: write what was found as JSON; - prints it
     """
-    from pde_nb.analysis.diagnosis import MAX_VALUES, validation_power, without_attribute
+    from pde_nb.analysis.diagnosis import MAX_VALUES, without_attribute
     from pde_nb.analysis.diagnosis import diagnose as examine
     from pde_nb.data.published import BENCHMARKS
     from pde_nb.grouping.labelling import ENOUGH, describe_labels, labelled_data
@@ -42,21 +41,17 @@ def diagnose(*, opened: DataOptions, json: Output | None = None):
         columns = {name: v for name, v in columns.items() if 2 <= len(set(v)) <= MAX_VALUES}
         data, train = without_attribute(data), f"{train} --attribute COLUMN"
     labels = describe_labels(data) if data.partial else []
-    known = labelled_data(data) if labels else data
     more = dict(labels=[vars(of) for of in labels]) if labels else {}
     lines = []
     for of in labels:
         if of.needs_more:
             again = data_words(opened.opened() | dict(attribute=of.name))
             lines.append(command_line("data", "sample", *again, "--out", "to_label.csv"))
-    if known is None:
+    if labels and labelled_data(data) is None:
         few = f"too few labelled rows for a diagnosis: it needs {ENOUGH} of each class and of each value"
         found, said = dict(verdict=None, note=few), few
     else:
-        said = examine(known, columns=columns, command=train)
-        if labels:
-            note = f"these tests saw the {said.n_train:,} labelled rows of training and validation alone"
-            said = replace(said, validation=validation_power(data), notes=(*said.notes, note))
+        said = examine(data, columns=columns, command=train)
         found, next_line = said.to_dict(), said.suggestion["command"]
         if columns and said.candidates:
             next_line = command_line("diagnose", *words, "--attribute", said.candidates[0]["name"])

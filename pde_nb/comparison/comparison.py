@@ -11,7 +11,6 @@ __all__ = ['NO_FILE', 'TAKEN', 'BEHIND', 'Contender', 'check_apart', 'RunFailed'
 import re
 import time
 from collections.abc import Callable
-from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import chain, product
 from pathlib import Path
@@ -19,7 +18,6 @@ from pathlib import Path
 import torch
 from joblib import Parallel, delayed
 from joblib.externals.loky import get_reusable_executor
-from torch import nn
 
 from pde_nb.comparison.trials import (
     SHORT,
@@ -64,8 +62,6 @@ class Contender:
         """All that is decided of a trial, see `decide`; without settings those that are tried first. Raises
         `ValueError` for nothing to try, and for what is given twice."""
         check_apart(self.tried, self.fixed, common)
-        if isinstance(model, nn.Module):
-            model = deepcopy(model)  # every run starts from the same weights
         settings = self.tried[0] if settings is None else settings
         return decide(data, model, self.method, seed=seed, **common, **self.fixed, **settings)
 

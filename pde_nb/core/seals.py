@@ -61,7 +61,7 @@ def sweep(folder, name: str = ""):
 # %% ../../nbs/01_core/07_seals.ipynb #d0b7ba6e
 def writable_folder(path) -> Path:
     "The folder, made if needed. Raises `ValueError` when nothing can be written there."
-    path = Path(path)
+    path = Path(path).expanduser()
     probe = temporary_path(path / "write-test")
     try:
         path.mkdir(parents=True, exist_ok=True)

@@ -31,6 +31,7 @@ from pde_nb.data.blanks import (
     blank_cells,
     check_unlabelled,
     column_with_blanks,
+    dates_as_text,
     ids_of_known,
     known_groups,
     known_part,
@@ -272,6 +273,7 @@ MOST_FRACTIONS = 20  # so many different values with fractions may still be cate
 
 def _attribute_column(values, name, unlabelled=None):
     "A checked attribute: like `_categories`, but a cell may be blank, and the values must repeat."
+    values = dates_as_text(values)
     blank = blank_cells(values, unlabelled)
     if len(blank) and blank.all():
         raise ValueError(
@@ -291,7 +293,7 @@ def _attribute_column(values, name, unlabelled=None):
 
 def _categories(values, name):
     "A checked column of integers, booleans or strings."
-    column = as_column(values, name)
+    column = as_column(dates_as_text(values), name)
     if column.dtype == object:
         column = np.array(column.tolist())  # a table's own integers and booleans
     if column.dtype.kind != "f":
@@ -349,7 +351,7 @@ def _attributes(attributes, given: DataOptions):
             f"{given.label!r} is the label and an attribute at once; "
             "an attribute must be something else than the label."
         )
-    columns = {name: _attribute_column(v, name, given.unlabelled) for name, v in attributes.items()}
+    columns = {k: np.array(_attribute_column(v, k, given.unlabelled)) for k, v in attributes.items()}
     if given.unlabelled is not None:
         cells = [blank_cells(v, given.unlabelled) & ~blank_cells(v) for v in attributes.values()]
         check_unlabelled(sum(int(c.sum()) for c in cells), given.unlabelled, columns)
@@ -538,7 +540,7 @@ def from_arrays(
     split=None,  # (n,) train/val/test (or 0/1/2, −1 unused); None: made, stratified over groups
     **options,  # fields of `DataOptions`
 ) -> Data:
-    """Data from arrays or tensors; memory-mapped uint8 pixels or float32 features stay where they are.
+    """Data from arrays or tensors; uint8 pixels and float32 features are not copied, memory-mapped or not.
 
     Raises `ValueError` for what cannot be trained on; warns of, and notes, what a user should know.
     """

@@ -404,7 +404,13 @@ def make_arrays(
                 f"the pixels in {path.name!r} are {x.dtype}; write them as uint8, or as float32 in [0, 1]."
             )
         return Arrays(x, path)
-    x = x.detach().cpu().numpy() if hasattr(x, "detach") else np.asanyarray(x)
+    if hasattr(x, "toarray"):
+        raise ValueError("x is a sparse matrix; give x.toarray(), with all its zeros.")
+    if hasattr(x, "detach"):
+        x = x.detach().cpu()
+        x = x.float().numpy() if str(x.dtype) == "torch.bfloat16" else x.numpy()
+    masked = np.ma.is_masked(x)
+    x = np.ma.filled(x.astype(np.float32), np.nan) if masked else np.asarray(x)
     check_shape(x)
     if x.dtype.kind == "f":
         check_numbers(x, first)
@@ -421,7 +427,8 @@ def mapped_path(x) -> Path | None:
         return None
     path = Path(x.filename)
     whole = open_npy(path) if path.suffix == ".npy" else x[:0]
-    return path if (whole.shape, whole.dtype) == (x.shape, x.dtype) else None  # else it is a part of it
+    same = all(getattr(whole, of) == getattr(x, of) for of in ("shape", "dtype", "strides"))
+    return path if same and x.mode != "c" else None  # else it is a part of it, turned, or changed in memory
 
 
 def check_shape(x):

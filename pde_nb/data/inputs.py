@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['ROOM', 'OF_KINDS', 'FILES', 'OF_PREPARATION', 'PREPARATION', 'load_tokenizer', 'tokenizer_by_name', 'check_limit',
-           'TokenSource', 'training_rows', 'ArraySource', 'feature_source', 'mapped_standard', 'check_settings',
-           'make_source', 'PixelCode', 'TokenCode', 'Preparation', 'prepared', 'picture_array', 'write_preparation',
-           'read_preparation', 'with_tuples', 'tokenizer_text', 'read_tokenizer']
+           'TokenSource', 'training_rows', 'ArraySource', 'feature_source', 'mapped_standard', 'make_source',
+           'PixelCode', 'TokenCode', 'Preparation', 'prepared', 'picture_array', 'write_preparation',
+           'read_preparation', 'with_tuples', 'read_tokenizer']
 
 # %% ../../nbs/04_data/11_inputs.ipynb #fa80abd9
 import hashlib
@@ -341,15 +341,6 @@ OF_KINDS = {
 OF_KINDS |= {"augment": "pictures and pixels", "tokenizer": "texts", "max_tokens": "texts"}
 
 
-def check_settings(kind: str, **settings):
-    "Raises `ValueError` for a setting that means nothing for this kind of inputs."
-    for name, value in settings.items():
-        if kind not in OF_KINDS[name].split() and value not in (None, ()):
-            raise ValueError(
-                f"{name}={value!r} is for {OF_KINDS[name]}, and the inputs are {kind}; leave it out."
-            )
-
-
 def make_source(
     data: Data,  # uses `inputs` and `split`
     *,
@@ -373,7 +364,11 @@ def make_source(
     inputs, kind = data.inputs, data.inputs.kind
     common = dict(device=check_device(device), digest=inputs.digest)
     texts = dict(tokenizer=tokenizer, max_tokens=max_tokens)
-    check_settings(kind, centre=centre, cache=cache, size=size, augment=augment, **texts)
+    for name, value in dict(centre=centre, cache=cache, size=size, augment=augment, **texts).items():
+        if kind not in OF_KINDS[name].split() and value not in (None, ()):
+            raise ValueError(
+                f"{name}={value!r} is for {OF_KINDS[name]}, and the inputs are {kind}; leave it out."
+            )
     if kind == "texts":
         return TokenSource(inputs.first, inputs.second, **texts, progress=progress, **common)
     if kind == "table":
@@ -542,7 +537,12 @@ def write_preparation(folder, preparation: Preparation):
     "Write the files of a preparation into a folder."
     folder = Path(folder)
     if preparation.tokenizer is not None:
-        text = tokenizer_text(preparation.tokenizer)
+        from tokenizers import Tokenizer
+
+        bare = Tokenizer.from_str(preparation.tokenizer.backend_tokenizer.to_str())
+        bare.no_truncation()  # nor what else the last call left in it
+        bare.no_padding()
+        text = bare.to_str()
         write_whole(folder / "tokenizer.json", lambda path: Path(path).write_text(text, encoding="utf-8"))
     plain = as_plain(replace(preparation, tokenizer=None))
     del plain["tokenizer"]  # it has a file of its own
@@ -571,16 +571,6 @@ def read_preparation(folder) -> Preparation:
 def with_tuples(plain: dict) -> dict:
     "A dictionary with tuples in place of lists."
     return {name: tuple(value) if isinstance(value, list) else value for name, value in plain.items()}
-
-
-def tokenizer_text(tokenizer) -> str:
-    "A fast tokenizer as JSON, without what the last call left in it."
-    from tokenizers import Tokenizer
-
-    bare = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
-    bare.no_truncation()
-    bare.no_padding()
-    return bare.to_str()
 
 
 def read_tokenizer(path: Path, code: TokenCode):

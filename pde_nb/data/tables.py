@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['HEAD', 'TOLD', 'FILE_COLUMNS', 'check_table_file', 'read_table', 'table_pieces', 'text_frames', 'parquet_frames',
            'check_twice', 'check_fields', 'check_names_again', 'feature_columns', 'row_of', 'filled', 'check_names',
-           'text_column', 'from_table', 'named_kinds', 'check_missing', 'picture_inputs', 'as_frame', 'as_list',
-           'check_roles', 'from_folder', 'example_table']
+           'text_column', 'from_table', 'picture_inputs', 'as_frame', 'as_list', 'check_roles', 'from_folder',
+           'example_table']
 
 # %% ../../nbs/04_data/05_tables.ipynb #ta000003
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Bool, Shaped
 
-from ..core.arguments import did_you_mean
+from ..core.arguments import did_you_mean, lookup
 from ..core.environment import need
 from ..core.tables import Table
 from .blanks import known_values, mask_blanks
@@ -82,7 +82,7 @@ def table_pieces(
 
     Raises `ValueError` for what is no table, names a column twice, or has the names again among its rows.
     """
-    path = Path(path)
+    path = Path(path).expanduser()
     check_table_file(path)
     kind = path.name.lower().removesuffix(".gz").rpartition(".")[2]
     if kind not in ("csv", "tsv", "parquet"):
@@ -359,15 +359,18 @@ def from_table(
     frame = as_frame(table, as_list(text), kinds)
     origin = Origin(file=None if file is None else Path(file))
     if isinstance(table, (str, Path)):
-        origin = Origin(f"the table {table}", Path(table))
-        root = Path(table).parent if root is None else root
+        origin = Origin(f"the table {table}", Path(table).expanduser())
+        root = origin.file.parent if root is None else root
         options = {"name": Path(table).name.partition(".")[0]} | options
-    check_missing(missing)
+    lookup(missing, dict.fromkeys(("error", "fill")), "missing")
     unused = split is None or (split == "split" and "split" not in frame)
     given = dict(label=label, attribute=attribute or None, split=None if unused else split)
     given |= dict(text=text, image=image, features=features)
     roles = check_roles(list(frame.columns), origin.where, given, kinds)
-    frame, remarks = named_kinds(frame, roles, kinds, origin, unlabelled)
+    frame, remarks = mask_blanks(frame, roles.get("attribute", []), unlabelled), []
+    for role in ("label", "attribute", "split"):
+        for name in roles.get(role, ()):
+            remarks += check_names(frame[name], role, name in kinds, origin)
     notes, rows, splits = list(notes), {}, None if unused else split_codes(frame[split])
     if inputs is not None:
         pass
@@ -405,22 +408,6 @@ def from_table(
     rows[label] = row_of(label, f"label of {data.n_classes}", examples=", ".join(data.classes[:3]))
     rows = [rows.get(name) or rows.get(str(name)) or row_of(name, "not used") for name in frame.columns]
     return replace(data, columns=Table(HEAD, tuple(rows), "llrrrrll"))
-
-
-def named_kinds(frame, roles: dict, kinds: dict, origin: Origin, unlabelled) -> tuple:
-    """The table with its blank attributes as such, and remarks on label, attributes and split.
-
-    Raises `ValueError` as `check_names` does."""
-    frame, remarks = mask_blanks(frame, roles.get("attribute", []), unlabelled), []
-    for role in ("label", "attribute", "split"):
-        for name in roles.get(role, ()):
-            remarks += check_names(frame[name], role, name in kinds, origin)
-    return frame, remarks
-
-
-def check_missing(missing: str):
-    if missing not in ("error", "fill"):
-        raise ValueError(f"missing={missing!r}; use 'error' or 'fill'.")
 
 
 def picture_inputs(frame, image, root):
@@ -513,7 +500,7 @@ def from_folder(
     **options,  # of `from_table`, and fields of `DataOptions`
 ) -> Data:
     "Data from a folder of pictures with a table. Raises `ValueError` for what is missing in either."
-    root = Path(root)
+    root = Path(root).expanduser()
     table = root / metadata
     if not root.is_dir():
         raise ValueError(f"there is no folder {root}.")
@@ -558,7 +545,7 @@ def example_table(
         split=split,
     )
     text = need("pandas", "a table").DataFrame(columns).to_csv(index=False, lineterminator="\n")
-    place = Path(path)
+    place = Path(path).expanduser()
     if place.exists():
         if not place.is_file() or place.read_text(encoding="utf-8") != text:
             raise ValueError(f"{path} is there and is not the example; give a path that is free.")

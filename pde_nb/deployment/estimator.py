@@ -131,6 +131,8 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         if self.predictor_.preparation.kind != "table":
             return self.predictor_.predict_proba(validate_data(self, X, dtype=np.float32, reset=False))
+        if not hasattr(X, "columns"):
+            raise ValueError(f"X is a {type(X).__name__}, and `fit` had a DataFrame; give its columns again.")
         validate_data(self, X, skip_check_array=True, reset=False)
         names = [name for name in X.columns if str(name) in self.predictor_.preparation.columns]
         missing = X[names].isna()

@@ -18,7 +18,7 @@ from ..algorithm.metrics import Figures, GroupCounts, count_correct, figures, fi
 from ..core.arguments import did_you_mean
 from ..core.seals import with_origin, write_sealed
 from ..core.tables import Table
-from ..data.blanks import blank_cells, known_groups, plain_text
+from ..data.blanks import blank_cells, dates_as_text, known_groups, plain_text
 from ..data.columns import says_missing
 from ..data.encoding import number_or_text
 from ..data.inputs import Preparation
@@ -55,7 +55,7 @@ class Judged:
 
 # %% ../../nbs/12_deployment/02_other_data.ipynb #ju000008
 def judge(
-    predictor: Predictor,
+    predictor: Predictor,  # or a `Fit`, which has one
     rows,  # a table with the label, as DataFrame or path; or an array, with `y`
     *,
     label: str | None = None,  # column of the label; None: as in training
@@ -71,6 +71,7 @@ def judge(
     Raises `ValueError` for a label or attribute that is not there or has no value, for a class that the
     model does not know, and as `new_rows` does.
     """
+    predictor = getattr(predictor, "predictor", predictor)
     preparation = predictor.preparation
     label, classes = label or preparation.label, np.array(preparation.classes)
     wanted = list(a or {}) if y is not None else columns_of(rows, preparation, label, attributes)
@@ -163,7 +164,7 @@ def class_positions(values, classes: np.ndarray, label: str, first: int) -> np.n
 
 def as_trained(values, known=(), unlabelled=None) -> np.ndarray:
     "Values as training spells them, other numbers with all digits; '' for a blank, or a word for one."
-    texts = [str(value) for value in known]
+    texts, values = [str(value) for value in known], dates_as_text(values)
     known = {number_or_text(text): text for text in texts} | {text: text for text in texts}
     spelled = []
     for value, blank in zip(values, blank_cells(values, unlabelled)):

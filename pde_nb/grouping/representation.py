@@ -8,7 +8,6 @@ __all__ = ['BUCKETS', 'PICTURE_SIDE', 'BATCH', 'MAX_NUMBERS', 'Representation', 
            'all_rows', 'standardise', 'represent']
 
 # %% ../../nbs/06_grouping/01_representation.ipynb #gr010004
-import copy
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -179,7 +178,7 @@ def network_view(data: Data, model, weights, source: Source, seed: int) -> View 
     shapes = dict(n_classes=data.n_classes, kind=source.kind, shape=source.shape)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of a new head: the run will say it
-        net = make_model(copy.deepcopy(model) if own else model, **shapes, weights=weights, seed=seed)
+        net = make_model(model, **shapes, weights=weights, seed=seed)
     net = net.to(source.device).eval()
     rows = np.flatnonzero(data.split >= 0)[:2]
     two = source.batch(rows)

@@ -361,7 +361,8 @@ def check_ends_in_head(first: FirstStageResult, embedded: Float[np.ndarray, "tra
     "Raises `CannotRun` unless the model's scores are what its last linear layer makes of the embeddings."
     head = head_of(first.model)
     scores = embedded[:64] @ head.weight.detach().cpu().numpy().T + head.bias.detach().cpu().numpy()
-    if not np.allclose(scores, first.scores[:64], rtol=0.05, atol=0.05):
+    known = first.scores[:64]
+    if scores.shape != known.shape or not np.allclose(scores, known, rtol=0.05, atol=0.05):
         raise CannotRun(
             "the last linear layer does not give the model's scores, since something comes after it; "
             "take a model that ends in a linear layer."

@@ -9,6 +9,7 @@ __all__ = ['SMALL', 'USUAL', 'KINDS', 'FIRST_WEIGHTS', 'torchvision_names', 'mod
 
 # %% ../../nbs/05_networks/05_models.ipynb #ea8d8d6b
 import os
+from copy import deepcopy
 from importlib.util import find_spec
 from pathlib import Path
 from pickle import UnpicklingError
@@ -169,7 +170,7 @@ def input_settings(
 
 # %% ../../nbs/05_networks/05_models.ipynb #c49515be
 def make_model(
-    # a name from `model_names()`, organisation/name or a folder for texts; a module is taken as it is
+    # a name from `model_names()`, organisation/name or a folder for texts; of a module a copy
     name: str | nn.Module,
     *,
     n_classes: int,
@@ -189,6 +190,7 @@ def make_model(
         raise ValueError(f"n_classes={n_classes}; a classifier needs at least 2.")
     file = weights_file(weights)
     if isinstance(name, nn.Module):
+        name = deepcopy(name)  # what was given stays as it is, for another run
         if file is not None:
             load_weights(name, read_weights(file), Path(file).name)
         if shape is not None:

@@ -9,6 +9,7 @@ __all__ = ['NETWORK', 'TEMPERATURE', 'MOST_OTHER', 'predictor_of', 'logits_of', 
 
 # %% ../../nbs/09_training/13_finished.ipynb #fi00003
 import warnings
+from copy import deepcopy
 from dataclasses import asdict
 from pathlib import Path
 
@@ -140,7 +141,7 @@ def load(
             run_file(folder, name)
     preparation = read_preparation(folder)
     check_own(config, model)
-    network = model if config["own_model"] else bare_network(folder, config, preparation)
+    network = deepcopy(model) if config["own_model"] else bare_network(folder, config, preparation)
     load_finished(network, folder)
     fitted = None
     if "temperature.json" in files:

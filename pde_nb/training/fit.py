@@ -88,6 +88,11 @@ class RunOptions(Checked):
     first_in: str | Path | None = None
     on_epoch: object = None  # told of each epoch: a function of a row, 'csv', 'tensorboard', or several
 
+    def __post_init__(self):
+        super().__post_init__()
+        if self.out is not None:
+            object.__setattr__(self, "out", Path(self.out).expanduser())
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fit:
@@ -119,7 +124,10 @@ class Fit:
 
     def predictions(self, split: str = "test") -> pd.DataFrame:
         "What is predicted for the rows of a split, see `prediction_columns`."
-        return pd.DataFrame(prediction_columns(self.selected, self.selected.data.rows(split)))
+        rows = self.selected.data.rows(split)
+        if not len(rows):
+            raise ValueError(f"the data has no {split} split; name another, as predictions('val').")
+        return pd.DataFrame(prediction_columns(self.selected, rows))
 
     def export(self, path, rows=None):  # an `Exported`
         "The model as an ONNX graph, once it agrees with the model on `rows`, by default those of validation."
@@ -359,7 +367,7 @@ def fit_seeds(
         raise ValueError("seeds is empty; give at least one, such as range(5).")
     fits = []
     for seed in seeds:
-        one = replace(spec, seed=seed, model=deepcopy(spec.model))
+        one = replace(spec, seed=seed)
         folder = None if out is None else Path(out) / f"seed{seed}"
         fits.append(fit_spec(one, data, out=folder, **options))
     return fits
@@ -435,7 +443,7 @@ def climb(
             left = keep.minutes and keep.minutes - spent / 60
             own = replace(keep, out=folder and folder / "auto" / name, minutes=left)
             try:
-                spec = decide(data, deepcopy(model), name, **options)
+                spec = decide(data, model, name, **options)
                 check_width(spec, data)
                 fit = fit_spec(spec, data, **vars(own))
             except (CannotRun, NoModel) as e:

@@ -183,18 +183,8 @@ class RunRecord:
 
 # %% ../../nbs/09_training/10_record.ipynb #rc00004
 WRITTEN = (  # what record.json has as it is here
-    *(
-        "config",
-        "notes",
-        "best_epoch",
-        "stopped",
-        "seconds",
-        "n_train",
-        "train_counts",
-        "curve",
-        "minutes",
-        "tried",
-    ),
+    *("config", "notes", "best_epoch", "stopped", "seconds"),
+    *("n_train", "train_counts", "curve", "minutes", "tried"),
 )
 ANOTHER = "name the folder of a training run, or its record.json; or train again"
 

@@ -140,6 +140,9 @@ def chosen_model(model, data: Data, base: Preset | None, network: str | None = N
     "A module as it is, or the name of a model; a small one gives way to that of the method, if it has one."
     if isinstance(model, nn.Module):
         return model
+    if not isinstance(model, (str, Path, type(None))):
+        made = "an object of it, with ()" if isinstance(model, type) else "an nn.Module"
+        raise ValueError(f"model={model!r:.60} is no model; give the name of one, or {made}.")
     if model == "trees" and network != model:
         raise ValueError("the model 'trees' has no gradients; train it by method 'trees', or take 'mlp'.")
     if model is None and base:
