@@ -6,10 +6,10 @@
 __all__ = ['SMALL_PART', 'FOLDS', 'PENALTIES', 'FAILING', 'SELDOM', 'MOSTLY', 'FEW', 'MAX_VALUES', 'KEPT', 'REPEATS', 'MORE',
            'INPUT_NAMES', 'LABELLED', 'SAYS', 'cross_table', 'agreeing', 'cramers_v', 'association', 'by_cell',
            'halves', 'strength', 'growth_ratio', 'spurious_first', 'parts_of', 'probe', 'folds_of', 'balanced_accuracy',
-           'label_alone', 'shortcut_test', 'worst_gain', 'conflicting_fare_worse', 'probe_rows', 'small_inputs',
-           'word_counts', 'projected', 'shortcut_verdict', 'condition_verdict', 'examine', 'growth_estimate',
-           'overall_verdict', 'validation_power', 'next_labels', 'alike', 'labels_after', 'suggestion', 'Diagnosis',
-           'diagnose', 'candidates', 'without_attribute', 'check_features', 'check_classes', 'headline', 'reasons',
+           'shortcut_test', 'worst_gain', 'conflicting_fare_worse', 'probe_rows', 'small_inputs', 'word_counts',
+           'projected', 'shortcut_verdict', 'condition_verdict', 'examine', 'growth_estimate', 'overall_verdict',
+           'validation_power', 'next_labels', 'alike', 'labels_after', 'suggestion', 'Diagnosis', 'diagnose',
+           'candidates', 'without_attribute', 'check_features', 'check_classes', 'headline', 'reasons',
            'condition_reason', 'shortcut_reason', 'learnable', 'first_of', 'details', 'validation_lines',
            'attribute_lines', 'condition_lines', 'shortcut_lines']
 
@@ -213,15 +213,6 @@ def balanced_accuracy(
     half = z_value(0.025) * float((w**2 * (hit - p) ** 2).sum()) ** 0.5
     chance = 1 / len(np.unique(target))
     return dict(accuracy=p, low=max(0.0, p - half), high=min(1.0, p + half), chance=chance)
-
-
-def label_alone(
-    x: Float[np.ndarray, "n d"], y: Int[np.ndarray, " n"], rng: np.random.Generator
-) -> dict[str, float]:
-    "How learnable the label is, without an attribute: every class has the same weight."
-    equal = 1 / np.bincount(y)[y]
-    hit = probe(x, y, equal, folds_of(y, rng), lambda hit: np.average(hit, weights=equal))
-    return balanced_accuracy(hit, y, equal)
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #02b86c9b
 def shortcut_test(
@@ -622,7 +613,7 @@ def diagnose(
     y = data.y[train]
     check_classes(data, y, y[rows])
     val, of_val, apart = data.rows("val"), data.evaluation("val"), np.random.default_rng([seed, 1])
-    judged = probe_rows(of_val, max_examples, apart)[0] if alike(groups, of_val) else val[:0]
+    judged = probe_rows(of_val, max_examples, apart)[0] if len(val) and alike(groups, of_val) else val[:0]
     at = np.concatenate([train[rows], val[judged]])
     if x is not None:
         x, seen = check_features(x, len(data))[at], "features given"
@@ -642,6 +633,12 @@ def diagnose(
         named[" × ".join(groups.variables[1:])] = groups.ids % n_combinations
     attributes = [examine(name, a, y, *sample) for name, a in named.items()]
     labels = [a["test"]["label"] for a in attributes if a["state"] == "examined"]
+    if not labels:  # how learnable the label is, every class with the same weight
+        alone, equal = y[rows], 1 / np.bincount(y[rows])[y[rows]]
+        hit = probe(
+            projected(x), alone, equal, folds_of(alone, rng), lambda hit: np.average(hit, weights=equal)
+        )
+        labels = [balanced_accuracy(hit, alone, equal)]
     verdict = overall_verdict(attributes)
     return Diagnosis(
         data=data.name,
@@ -653,7 +650,7 @@ def diagnose(
         classes=tuple(data.classes),
         class_counts=tuple(np.bincount(y, minlength=data.n_classes).tolist()),
         groups=tuple(dict(name=n, train=int(k)) for n, k in zip(group_names(groups), groups.counts)),
-        label=labels[0] if labels else label_alone(projected(x), y[rows], rng),
+        label=labels[0],
         attributes=tuple(attributes),
         validation=validation_power(whole),
         labels=tuple(gains),

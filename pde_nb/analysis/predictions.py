@@ -203,7 +203,7 @@ class Answers:
 def answers(
     run: Trainer,
     split: str = "test",
-    most: int = 6,  # mistakes that are shown of a group, of the eight worst
+    most: int = 6,  # mistakes that are shown of each of the eight worst groups
 ) -> Answers:
     "All that is known of the predictions of a run. Errors as in `predict_split`."
     data, said = run.data, predict_split(run, split)

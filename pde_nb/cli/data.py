@@ -152,7 +152,8 @@ def sample(*, opened: DataOptions, out: str, n: Whole = 200, seed: Whole = 0):
     options = {name: v for name, v in opened.opened().items() if name not in ("attribute", "unlabelled")}
     shown = {} if opened.data.endswith(".npz") else shown_columns(opened, 0)
     if attribute in shown:
-        options["as"] = [*options.get("as", ()), f"{attribute}=drop"]
+        others = (one for one in options.get("as", ()) if not one.startswith(f"{attribute}="))
+        options["as"] = [*others, f"{attribute}=drop"]
     data = open_typed(options)
     shown = shown or shown_columns(opened, len(data))
     column = np.full(len(data), None, object)

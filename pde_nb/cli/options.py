@@ -161,7 +161,7 @@ class ModelOptions:
         return None if self.weights == "none" else self.weights
 
 # %% ../../nbs/14_cli/02_options.ipynb #op0009
-INPUTS = "size", "augment", "max_tokens", "cache"  # options of the inputs that are given by --set
+INPUTS = "size", "augment", "centre", "max_tokens", "cache"  # options of the inputs that are given by --set
 
 
 @Parameter(name="*")

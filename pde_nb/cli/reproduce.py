@@ -61,6 +61,8 @@ def reproduce(
     usual = 20 if label == "tab:synthetic" else 5
     seeds = whole_number("seeds", usual if seeds is None else seeds, 1)
     if label in LABELS and LABELS[label].rows:
+        if (preset, case, methods) != ("released", 1, None):
+            raise ValueError(f"--preset, --case and --methods are not of {label}; leave them out.")
         how = dict(scale=number("scale", scale, 0, above=True))
         return run_on_data(label, opened, network, SettingOptions(set=set), how, seeds, out, json)
     if opened:

@@ -211,6 +211,7 @@ def workers(jobs: str):
 def run_lines(data, folder: Path, words: list[str], settings: dict, how: dict) -> list[str]:
     "The `pde train` of each run of a comparison; where several settings are tried, of the first seed alone."
     from pde_nb.comparison.comparison import asked_methods, learning_rates, run_folder, within_budget
+    from pde_nb.methods.base import Fitted
     from pde_nb.training.presets import DEFAULTS
 
     def typed(value) -> str:
@@ -219,14 +220,16 @@ def run_lines(data, folder: Path, words: list[str], settings: dict, how: dict) -
     lines, tried = [], how["tried"] or learning_rates(DEFAULTS[data.inputs.kind].lr, 2)
     for name, method in asked_methods(how["methods"]).items():
         try:
-            known = within_budget(method, data, how["passes"], how["schedule"]).settings() | settings
+            method = within_budget(method, data, how["passes"], how["schedule"])
         except ValueError:
             continue  # the comparison says why
+        known = method.settings() | settings
+        own = tried if method.first() or not isinstance(method, Fitted) else ({},)
         schedule = known.pop("schedule", None)
         if isinstance(schedule, dict):
             schedule, known = "fixed", {name: v for name, v in (known | schedule).items() if v is not None}
-        for seed in how["seeds"] if len(tried) == 1 else how["seeds"][:1]:
-            for one in tried:
+        for seed in how["seeds"] if len(own) == 1 else how["seeds"][:1]:
+            for one in own:
                 given = [f"{key}={typed(value)}" for key, value in (known | one).items()]
                 out = run_folder(folder, name, one, seed)
                 asked = data_words(dict(method=name, seed=str(seed), schedule=schedule, out=out, set=given))

@@ -248,7 +248,7 @@ def within_budget(
     passes: float,  # over the training set, above 0
     schedule="auto",  # of methods that have one
 ) -> Method:
-    "The method as the budget allows. Raises `ValueError` for one that is too small, with one that is not."
+    "The method as the budget allows. Raises `ValueError` for too small a budget, with one that is enough."
     groups = data.groups("train")
     if isinstance(method, str):
         method = find_method(method).defaults(data.inputs.kind, groups)

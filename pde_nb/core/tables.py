@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['FORMULA', 'NUMBER', 'DASH', 'PRINTED', 'SHARES', 'PAPER', 'Table', 'fill', 'escape_markdown', 'fenced', 'disarm',
-           'rearm', 'escape_plot', 'fixed', 'percent', 'spread_text', 'interval_text', 'signed_text', 'parse_number',
-           'parse_tables', 'average_key', 'printed']
+           'rearm', 'csv_text', 'escape_plot', 'fixed', 'percent', 'spread_text', 'interval_text', 'signed_text',
+           'parse_number', 'parse_tables', 'average_key', 'printed']
 
 # %% ../../nbs/01_core/06_tables.ipynb #be9e0408
 import math
@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal
 
+import numpy as np
 from rich.cells import cell_len
 
 from .arguments import visible
@@ -100,6 +101,21 @@ def disarm(value) -> str:
 def rearm(text: str) -> str:
     "The cell that `disarm` was given, as text."
     return text[1:] if text.startswith("'") and FORMULA.match(text) else text
+
+
+def csv_text(columns: dict, header: bool = True, end: str = "\n") -> str:  # name → (n,) values
+    "A table as CSV: numbers in full, texts so that no spreadsheet takes them for formulas; None is empty."
+    import pandas as pd
+
+    def cells(values):
+        if values.dtype.kind in "biuf":
+            return values.astype(float) if values.dtype.kind == "f" else values
+        texts = [disarm(v) if isinstance(v, str) else "" if v is None else v for v in values.tolist()]
+        return pd.Series(texts, dtype=object)
+
+    frame = pd.DataFrame({at: cells(np.asarray(values)) for at, values in enumerate(columns.values())})
+    names = [disarm(name) for name in columns] if header else False
+    return frame.to_csv(index=False, header=names, na_rep="nan", lineterminator=end)
 
 # %% ../../nbs/01_core/06_tables.ipynb #tb000013
 def escape_plot(value) -> str:

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['BACKGROUND', 'CACHE_VERSION', 'TOGETHER', 'WINDOW', 'GPU_SHARE', 'IMAGENET', 'AUGMENTATIONS', 'upright_rgb', 'fitted',
            'read_picture', 'decode', 'decode_all', 'state_of_files', 'decoded', 'batches', 'Source', 'settings_digest',
-           'check_rows', 'check_device', 'DeviceArray', 'check_finite', 'channel_moments', 'PixelSource']
+           'check_rows', 'check_device', 'DeviceArray', 'channel_moments', 'PixelSource']
 
 # %% ../../nbs/04_data/09_batches.ipynb #ab829062
 import hashlib
@@ -25,7 +25,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from ..core.arguments import whole_number
-from .examples import Pictures, cache_folder, cached_array
+from .examples import Pictures, cache_folder, cached_array, check_numbers
 
 # %% ../../nbs/04_data/09_batches.ipynb #95e8be19
 BACKGROUND = (255, 255, 255)  # behind transparent pixels
@@ -287,14 +287,9 @@ class DeviceArray:
             warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
             whole = torch.from_numpy(np.ascontiguousarray(x))
         fits = device.type == "cuda" and x.nbytes <= GPU_SHARE * torch.cuda.mem_get_info(device)[0]
-        self.tensor = self._copy(whole) if fits else whole
-
-    def _copy(self, whole):
-        "The tensor on the GPU, copied in parts: a memory-mapped file is not read into memory at once."
-        copy = torch.empty(whole.shape, dtype=whole.dtype, device=self.device)
-        for start in range(0, len(whole), 1024):
-            copy[start : start + 1024].copy_(whole[start : start + 1024])
-        return copy
+        self.tensor = torch.empty(whole.shape, dtype=whole.dtype, device=device) if fits else whole
+        for at in range(0, len(whole) if fits else 0, 1024):  # a mapped file is not in memory at once
+            self.tensor[at : at + 1024].copy_(whole[at : at + 1024])
 
     def __len__(self) -> int:
         return len(self.tensor)
@@ -310,29 +305,6 @@ class DeviceArray:
         pinned = torch.empty(shape, dtype=self.tensor.dtype, pin_memory=True)
         torch.index_select(self.tensor, 0, rows, out=pinned)
         return pinned.to(self.device, non_blocking=True)
-
-
-def check_finite(
-    x: np.ndarray,  # numbers, examples along the first axis
-    what: str,  # what to call them in messages
-    limits: tuple | None = None,  # smallest and largest value that are allowed
-    first: int = 0,  # position of the first example, for messages
-):
-    "Raises `ValueError` for values that are not finite, or outside the limits."
-    for start in range(0, len(x), 4096):
-        part = x[start : start + 4096]
-        good = np.isfinite(part)
-        if not good.all():
-            row, *rest = (int(i) for i in np.argwhere(~good)[0])
-            raise ValueError(
-                f"{what} has a value that is {part[(row, *rest)]} at {(first + start + row, *rest)}; "
-                "repair or drop the example."
-            )
-        if limits and not (limits[0] <= part.min() and part.max() <= limits[1]):
-            raise ValueError(
-                f"{what} has values from {part.min()} to {part.max()}, and 'imagenet' is for {limits}; "
-                "bring them there, give 8-bit pixels, or pass normalise=None."
-            )
 
 # %% ../../nbs/04_data/09_batches.ipynb #0ed34a36
 CROP_SHARE = 1 / 8  # of the side, by which a crop moves the picture at most
@@ -402,7 +374,12 @@ class PixelSource(Source):
                 "give pictures (n, channels, height, width) as uint8 or float32."
             )
         if x.dtype == np.float32:
-            check_finite(x, "x", (0, 1) if normalise == "imagenet" else None)
+            check_numbers(x)
+            if normalise == "imagenet" and not (0 <= x.min() and x.max() <= 1):
+                raise ValueError(
+                    f"x has values from {x.min()} to {x.max()}, and 'imagenet' is for (0, 1); "
+                    "bring them there, give 8-bit pixels, or pass normalise=None."
+                )
         self.device, self.kind = check_device(device), kind
         self.shape, self.channels_last = tuple(x.shape[1:]), channels_last
         if isinstance(augment, str) or not set(augment) <= set(AUGMENTATIONS):

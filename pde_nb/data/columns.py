@@ -13,6 +13,7 @@ __all__ = ['YES_OR_NO', 'KINDS', 'LOOK_AT', 'FEW', 'OFTEN', 'LEAST_ROWS', 'SHOWN
 import csv
 import gzip
 import re
+import shlex
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from itertools import islice
@@ -334,6 +335,8 @@ def how_texts(different: Distinct, wanted: str) -> tuple[HowRead, dict]:
         return (words if wanted == "category" else HowRead("boolean")), {}
     if wanted:
         return how_numbers(different) if wanted == "number" else how_dates(texts)
+    if not different.all_text and {*texts} <= {"True", "False"}:
+        return HowRead("boolean"), {}
     plain = np.isfinite(different.numbers)
     if plain.all():
         return HowRead("number"), {}
@@ -548,7 +551,7 @@ def refuse(
 
 def option(name, kind: str) -> str:
     "What asks for a kind of a column, in a command and in Python."
-    return f"--as {name}={kind} (columns={{{name!r}: {kind!r}}})"
+    return f"--as {shlex.quote(f'{name}={kind}')} (columns={{{name!r}: {kind!r}}})"
 
 
 def without_options(message: str) -> str:

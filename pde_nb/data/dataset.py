@@ -247,7 +247,11 @@ def make_data(
         raise ValueError(
             f"the class {missing!r} of {given.label} has no training example; add some, or leave it out."
         )
-    _note_empty_groups(train_groups, eval_groups, split, remarks)
+    if labelled_examples(train_groups).all():
+        _note_lacking(train_groups, (0,), split, True, remarks)
+        _note_lacking(eval_groups, (1, 2), split, eval_groups is not train_groups, remarks)
+    else:
+        _note_lacking(eval_groups, (0, 1, 2), split, True, remarks, "labelled example")
     if isinstance(inputs, Pictures):
         _note_pictures_twice(inputs, split, remarks)
     notes = tuple(remarks.notes)
@@ -497,15 +501,6 @@ def complete_split(split, groups, shares, seed: int, remarks) -> Int8[np.ndarray
     return split
 
 # %% ../../nbs/04_data/04_data.ipynb #e825449f
-def _note_empty_groups(train_groups, eval_groups, split, remarks):
-    "Note which groups a split lacks."
-    if not labelled_examples(train_groups).all():
-        _note_lacking(eval_groups, (0, 1, 2), split, True, remarks, "labelled example")
-        return
-    _note_lacking(train_groups, (0,), split, True, remarks)
-    _note_lacking(eval_groups, (1, 2), split, eval_groups is not train_groups, remarks)
-
-
 def _note_lacking(groups, splits, split, absent_too, remarks, example="example"):
     "Note the groups that `splits` (0, 1, 2) lack and, if `absent_too`, those without any example."
     counts = split_counts(groups, split)

@@ -281,6 +281,7 @@ def find_pictures(
     root,  # the folder
     files,  # (n,) names relative to it
     check: bool = True,  # look whether they are there
+    first: int = 0,  # position of the first row, for messages
 ) -> Pictures:
     """The pictures of these names.
 
@@ -290,13 +291,13 @@ def find_pictures(
         raise ValueError(
             f"there is no folder {root}; root= must be the folder that the picture names are relative to."
         )
-    names = [picture_name(name, row, root) for row, name in enumerate(map(str, files))]
+    names = [picture_name(name, row, root) for row, name in enumerate(map(str, files), first)]
     if check:
         gone = np.flatnonzero(file_sizes(root, names) < 0)
         if len(gone):
             raise ValueError(
                 f"{len(gone):,} of {len(names):,} pictures are not below {root}, "
-                f"the first is {names[gone[0]]!r} (row {gone[0]}); put them there, or leave their rows out."
+                f"the first is {names[gone[0]]!r} (row {first + gone[0]}); put them there, or drop these."
             )
     return Pictures(Path(root).absolute(), string_array(names))
 
@@ -450,17 +451,20 @@ def check_shape(x):
         raise ValueError(f"x has shape {x.shape}: there is nothing in it.")
 
 
-def check_numbers(x, first: int):
-    "Refuse an array with a value that is not a finite number, or too large for float32."
-    largest = np.finfo(np.float32).max
+def check_numbers(
+    x: Shaped[np.ndarray, "n ..."],
+    first: int = 0,  # position of its first row, for messages
+    what: str = "x",  # what to call it there
+    largest: float = np.finfo(np.float32).max,
+):
+    "Refuse an array with a value that is not a finite number, or too large."
     for at in range(0, len(x), BLOCK):
         block = x[at : at + BLOCK]
         bad = ~(abs(block) <= largest)
         if bad.any():
-            row = int(bad.reshape(len(block), -1).any(1).argmax())
-            value = block[row][bad[row]][0]
-            what = "are larger than float32 can hold" if np.isfinite(value) else "are not finite numbers"
+            row, value = int(bad.reshape(len(block), -1).any(1).argmax()), block[bad][0]
+            why = "are larger than float32 can hold" if np.isfinite(value) else "are not finite numbers"
             raise ValueError(
-                f"x has values that {what}, the first, {value:g}, in row {first + at + row}; "
+                f"{what} has values that {why}, the first, {value:g}, in row {first + at + row}; "
                 "drop those rows or fill them in."
             )

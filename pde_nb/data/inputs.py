@@ -28,7 +28,6 @@ from pde_nb.data.batches import (
     PixelSource,
     Source,
     check_device,
-    check_finite,
     check_rows,
     decode_all,
     settings_digest,
@@ -50,6 +49,7 @@ from pde_nb.data.examples import (
     Texts,
     Unchanged,
     blocks,
+    check_numbers,
     kept,
     rows_at_random,
 )
@@ -282,7 +282,7 @@ def feature_source(
     if path is not None:
         standard = mapped_standard(x, train, dict(inputs=digest, train=hashlib.sha256(packed).hexdigest()))
         return ArraySource(x, standard=None if normalise is None else standard, **about)
-    check_finite(x, "x")
+    check_numbers(x)
     standard = None if normalise is None else Standard.learn(x, train)
     return ArraySource(x if standard is None else standard(x), standard=standard, **about)
 
@@ -293,7 +293,7 @@ def mapped_standard(x: np.memmap, train, about: dict) -> Standard:
     def pieces():
         for at, block in blocks(x):
             block = block.astype(np.float32, copy=False)
-            check_finite(block, "x", first=at)
+            check_numbers(block, at)
             yield at, block
 
     about = dict(what="standard") | about
@@ -317,7 +317,7 @@ def table_source(
     codes, notes, how = [], [], how or {}
     for name, column in columns.items():
         if column.dtype.kind in "biuf":
-            check_finite(column, f"column {name!r}")
+            check_numbers(column, what=f"column {name!r}", largest=np.finfo(np.float64).max)
         codes.append(learn_column(name, column, train, how.get(name), normalise is not None))
     codes = tuple(codes)
     x = encode(codes, columns)
@@ -337,7 +337,7 @@ OF_KINDS = {
     "centre": "pictures",
     "cache": "pictures",
     "size": "pictures and pixels",
-}  # which settings are for
+}  # setting → the kinds of inputs that it is for
 OF_KINDS |= {"augment": "pictures and pixels", "tokenizer": "texts", "max_tokens": "texts"}
 
 

@@ -39,7 +39,7 @@ from pde_nb.data.examples import (
     open_npy,
 )
 from .hubs import from_hf
-from .tables import as_list, from_folder, from_table
+from .tables import ROW_NUMBERS, as_list, from_folder, from_table
 
 # %% ../../nbs/04_data/07_opening.ipynb #c5c1c650
 KINDS_OF_FILES = {".parquet": "parquet", ".arrow": "arrow"}
@@ -59,13 +59,14 @@ def read_file(path: Path):
     folder = cache_folder() / "datasets" / known_digest(path)[:16]  # so that other bytes are another table
     how = dict(data_files=glob.escape(str(path)), split="train", cache_dir=str(folder))
     try:
-        return datasets.load_dataset(KINDS_OF_FILES[path.suffix], **how)
+        found = datasets.load_dataset(KINDS_OF_FILES[path.suffix], **how)
     except Exception as e:  # a damaged file may break its reader in any way
         reason = (str(e.__cause__ or e).strip().splitlines() or [""])[0][:200]
         raise ValueError(
             f"{str(path)!r} cannot be read ({type(e).__name__}: {reason}); it seems to be cut off or "
             "damaged: copy or write it again."
         ) from None
+    return found.remove_columns([name for name in found.column_names if name.startswith(ROW_NUMBERS)])
 
 
 def read_files(paths: list[Path]) -> list:
@@ -100,7 +101,7 @@ def list_arrays(dataset, name: str, paths: list[Path]) -> Arrays:
     "The lists of a column as mapped features. Raises `ValueError` for lists of several lengths, or of words."
     digest = fingerprint(name.encode(), *(known_digest(path).encode() for path in paths))
     kind = str(dataset.data.schema.field(name).type.value_type)
-    if kind not in ("float", "double", "halffloat") and "int" not in kind:
+    if not re.fullmatch(r"float|double|halffloat|u?int\d+", kind):
         raise ValueError(f"the lists in the column {name!r} hold {kind}; features are numbers: convert them.")
     column = dataset.select_columns([name]).with_format("arrow")
     width = len(column[:1].column(name)[0].as_py() or ())
@@ -147,9 +148,9 @@ def from_parquet(
     parts = read_files(paths)
     dataset = need("datasets", "a table of several files").concatenate_datasets(parts)
     types = {field.name: field.type for field in dataset.data.schema}
-    used, notes = [label, *as_list(attribute), *as_list(split), *as_list(text)], []
+    used, notes = [label, *as_list(attribute), split or "split", *as_list(text)], []
     names, inputs = as_list(features) or [name for name in types if name not in used], None
-    if len(names) == 1 and hasattr(types.get(names[0]), "value_field"):
+    if text is None and len(names) == 1 and hasattr(types.get(names[0]), "value_field"):
         inputs = list_arrays(dataset, names[0], paths)
         dataset, features = dataset.remove_columns(names), None
     elif sum(path.stat().st_size for path in paths) > LARGE:
@@ -301,7 +302,7 @@ def only_known(
 def rows_known(data: Data, known: str) -> Bool[np.ndarray, " n"]:
     "Whose attribute stays: the rows that are drawn, and all that are neither training nor validation."
     words = KNOWN.fullmatch(known)
-    if not words or (words[4] and words[5]) or (words[1] and words[5] and not words[2]):
+    if not words or (words[4] and words[5]):
         raise ValueError(
             f"attribute known on {known!r}: give train, val, a number of rows such as 300 or val:300 "
             "(val:300:7 draws them with seed 7), or none."

@@ -155,6 +155,8 @@ def as_table(X, missing: str, columns: dict | None) -> bool:
     lookup(missing, dict.fromkeys(("error", "fill")), "missing")
     names = dict.fromkeys(map(str, getattr(X, "columns", ())))
     for name, kind in (columns or {}).items():
+        if not names:
+            raise ValueError(f"columns={columns} is for a DataFrame, and X is none; leave it out.")
         lookup(str(name), names, f"columns={columns}: the column of a DataFrame")
         lookup(kind, KINDS, f"columns={columns}: the kind")
     if not names:

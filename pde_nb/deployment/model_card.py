@@ -141,7 +141,7 @@ counted for a wrong group.
 - Training had few examples of {{ rare | names("and") }}; what it learned of them may be chance.
 {% endif %}
 - This is one run with one seed; another seed gives somewhat other figures.
-{% if judged in unsure %}
+{% if judged == "predicted" %}
 - It was examined in {{ JUDGED[judged] }}; how it does in groups that were labelled is not known.
 {% elif known %}
 - It was examined by {{ known | names("and") }} only; it may do worse in groups that are made otherwise, \
@@ -166,9 +166,9 @@ evenly, and it was not examined for that.
 {% if config.inputs | words %}
 - Inputs: {{ config.inputs | words }}.
 {% endif %}
-- The epoch with the best {{ (best.rule or "worst group") | replace("_", " ") }} on validation was kept: \
-number {{ record.best_epoch + 1 }} of {{ record.curve | length }}, after {{ "%.1f" % best.passes }} passes \
-over the training examples; seed {{ record.seed }}.
+- The epoch with the best worst group on validation was kept: number {{ record.best_epoch + 1 }} of \
+{{ record.curve | length }}, after {{ "%.1f" % record.cost.passes_to_best }} passes over the training \
+examples{% if record.first %}, the first stage included{% endif %}; seed {{ record.seed }}.
 {% for note in record.notes %}
 - Note: {{ note | unplaced | md }}.
 {% endfor %}
@@ -237,7 +237,6 @@ def facts(record: RunRecord, preparation: Preparation) -> dict:
         train_groups=[f"{name}: {n:,}" for name, n in counts],
         network=network,
         settings={name: config["settings"][name] for name in SETTINGS},
-        best=record.curve[record.best_epoch],
         made=record.surroundings or surroundings(),
     )
 

@@ -166,10 +166,12 @@ def as_trained(values, known=(), unlabelled=None) -> np.ndarray:
     "Values as training spells them, other numbers with all digits; '' for a blank, or a word for one."
     texts, values = [str(value) for value in known], dates_as_text(values)
     known = {number_or_text(text): text for text in texts} | {text: text for text in texts}
+    if {*texts} == {"True", "False"}:  # pandas reads TRUE and true so
+        known |= {form(text): text for text in texts for form in (str.upper, str.lower)}
     spelled = []
     for value, blank in zip(values, blank_cells(values, unlabelled)):
         text, number = str(value), number_or_text(str(value))
-        missing = blank or (says_missing(text) and text not in known)
+        missing = blank or (text not in known and (says_missing(text) or text == "None"))
         plain = plain_text(number) if isinstance(number, float) else text
         spelled.append("" if missing else known.get(text) or known.get(number) or plain)
     return np.array(spelled)

@@ -113,10 +113,12 @@ def fit_probe(
 
     counts = np.bincount(a)
     if len(counts) < 2 or counts.min() < 2:
-        raise ValueError(f"the values have {counts.tolist()} labelled rows; a probe needs two rows of two.")
+        raise ValueError(f"the values have {counts.tolist()} labelled rows; give two of each of two or more.")
     if len(a) > MOST_ROWS:
         kept = np.random.default_rng(seed).permutation(len(a))[:MOST_ROWS]
+        kept = np.append(kept, np.setdiff1d(np.flatnonzero(counts[a] < 2 * FOLDS), kept))  # none gets lost
         x, y, a = x[kept], y[kept], a[kept]
+        counts = np.bincount(a)
     folds = StratifiedKFold(int(min(FOLDS, counts.min())), shuffle=True, random_state=seed)
     parts = tuple(folds.split(x, a))
     tried = []
@@ -402,7 +404,7 @@ ENOUGH = 60  # labelled rows of a group, for a split to be judged by them alone
 def judged_by(
     groups: Groups,  # of the examples of a split, predicted where not labelled
     labelled: Bool[np.ndarray, " n"],  # of these examples
-) -> str:  # a key of `sources.blanks.JUDGED`
+) -> str:  # a key of `data.blanks.JUDGED`
     "What a split is judged by."
     if labelled.all():
         return "labelled"

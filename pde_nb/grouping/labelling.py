@@ -19,7 +19,7 @@ from jaxtyping import Float, Int
 from ..algorithm.groups import Groups, Overlap, group_names
 from ..core.seals import writable_folder, write_whole
 from ..core.statistics import detectable_difference
-from ..core.tables import disarm, percent
+from ..core.tables import csv_text, percent
 from ..data.blanks import blank_cells, ids_of_known, known_values, value_codes, without_unlabelled
 from ..data.dataset import SPLITS, Data
 from .guess import MOST_ROWS, TEACHING, fit_linear, guess_attribute, log_probability
@@ -111,7 +111,7 @@ def choose_rows(
     rng = np.random.default_rng([seed, 10])
     left = int(((codes < 0) & np.isin(split, TEACHING)).sum())
     if not 1 <= n <= left:
-        raise ValueError(f"n={n}: {left:,} rows of validation and training have no label; give fewer.")
+        raise ValueError(f"n={n}: {left:,} rows of validation and training have no label; give 1 to {left}.")
     if probability is None:
         special = dict(mistake=doubted(x, y, split, rng))
     else:
@@ -187,14 +187,13 @@ def write_sheet(path, sheet: Sheet, shown: dict):
     writable_folder(path.parent)
     rows, reasons = zip(*sheet.chosen)
     names = [name for name in shown if name not in ("row", "split", "why", sheet.attribute)][:SHOWN_NUMBERS]
-    split = np.array(SPLITS)[sheet.data.split[[*rows]]] if sheet.splits else ""
-    table = pd.DataFrame(dict(row=rows)).assign(split=split)
+    split = [SPLITS[sheet.data.split[row]] if sheet.splits else "" for row in rows]
+    table = dict(row=rows, split=split)
     for name in names:
         cells = (shown[name][row] for row in rows)
-        table[name] = ["" if v is None or v != v else disarm(v) for v in cells]
-    table[sheet.attribute] = ""
-    table["why"] = [REASONS[why] for why in reasons]
-    write_whole(path, lambda part: table.to_csv(part, index=False, lineterminator="\r\n"))
+        table[name] = ["" if v is None or v != v else str(v) for v in cells]
+    table |= {sheet.attribute: [""] * len(rows), "why": [REASONS[why] for why in reasons]}
+    write_whole(path, lambda part: part.write_text(csv_text(table, end="\r\n"), "utf-8", newline=""))
 
 # %% ../../nbs/06_grouping/03_labelling.ipynb #lab00005
 ENOUGH = 20  # labelled rows of each class and of each value, for the tests of a diagnosis
@@ -258,7 +257,8 @@ def labelled_data(data: Data) -> Data | None:
     known = data.labelled & np.isin(data.split, (0, 1))
     attributes = dict(zip(coding.variables[1:], coding.values[1:]))
     codes = {name: value_codes(data.attributes[name], values) for name, values in attributes.items()}
-    if any(np.bincount(of[known], minlength=2).min() < ENOUGH for of in (data.y, *codes.values())):
+    counted = [(data.y, data.n_classes), *((codes[name], len(attributes[name])) for name in codes)]
+    if any(np.bincount(of[known], minlength=k).min() < ENOUGH for of, k in counted):
         return None
     ids = ids_of_known(coding, data.y, [data.attributes[name] for name in attributes])
     groups = Groups(ids, coding.variables, coding.values)

@@ -171,6 +171,8 @@ class PDE(Method):
 
     def refuse(self, name: str, value, belongs: str):
         "Raises the `ValueError` about a setting that belongs to the other kind of schedule."
+        if name == "schedule":
+            raise ValueError(f"method {self.name!r} sets its schedule itself; leave it out, or take 'pde'.")
         method = "" if belongs in self.schedules else "method 'pde' with "
         raise ValueError(
             f"{name}={value!r} belongs to a schedule that is {belongs!r}: give {method}schedule={belongs!r} "

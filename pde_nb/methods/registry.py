@@ -66,4 +66,5 @@ def setting_names(name: str | None = None) -> list[str]:
 def method_title(description: dict) -> str:
     "What a table calls a method, from what `describe` says; the title it has, or its name, if not known."
     cls = {**METHODS, **FIRST_STAGES}.get(description["name"])
-    return cls.title_of(description) if cls else description.get("title", description["name"])
+    known = cls and not description.get("reference")  # of a record: no method of this library
+    return cls.title_of(description) if known else description.get("title", description["name"])

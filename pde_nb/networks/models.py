@@ -192,7 +192,7 @@ def make_model(
     if isinstance(name, nn.Module):
         name = deepcopy(name)  # what was given stays as it is, for another run
         if file is not None:
-            load_weights(name, read_weights(file), Path(file).name)
+            load_file(name, file)
         if shape is not None:
             device = next((p.device for p in name.parameters()), "cpu")
             check_output(name, torch.zeros(2, *shape, device=device), n_classes)

@@ -4,13 +4,13 @@
 
 # %% auto #0
 __all__ = ['RANGE', 'batch_logits', 'source_logits', 'softmax', 'Temperature', 'fit_temperature', 'mean_loss', 'Prediction',
-           'probability_names', 'Predictor', 'Written', 'write_predictions', 'held', 'identity_of', 'unfinished',
-           'piece_text']
+           'probability_names', 'Predictor', 'Written', 'write_predictions', 'held', 'identity_of', 'unfinished']
 
 # %% ../../nbs/08_prediction/02_predictor.ipynb #pr000004
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
@@ -24,9 +24,10 @@ from scipy.special import logsumexp
 from torch import nn
 
 from ..core.seals import read_sealed, write_sealed
-from ..core.tables import disarm
+from ..core.tables import csv_text
 from ..data.batches import Source, check_device, settings_digest
 from ..data.inputs import Preparation, prepared
+from ..data.opening import files_of
 from .rows import NewRows, new_rows, pictures_in
 
 # %% ../../nbs/08_prediction/02_predictor.ipynb #pr000007
@@ -117,6 +118,8 @@ class Prediction:
         ours = dict(row=np.arange(self.rows.first, self.rows.first + n), predicted=predicted)
         ours |= dict(zip(probability_names(self.classes), self.probabilities.T), remark=self.rows.remarks)
         kept = {f"kept {name}" if name in ours else name: values for name, values in self.rows.kept.items()}
+        if len(kept) < len(self.rows.kept):
+            raise ValueError(f"two of the columns {', '.join(self.rows.kept)} would have one name; keep one.")
         return {"row": ours.pop("row"), **kept, **ours}
 
 
@@ -160,8 +163,7 @@ class Predictor:
 
     def on(self, device) -> "Predictor":
         "The same on another device. Raises `ValueError` for one that is not there."
-        self.model.to(check_device(device))
-        return replace(self, device=str(device))
+        return replace(self, model=deepcopy(self.model).to(check_device(device)), device=str(device))
 
     def pieces(self, rows, **how) -> Iterator[Prediction]:
         "What is predicted for new rows, piece by piece; arguments and errors as in `new_rows`."
@@ -257,12 +259,15 @@ def write_predictions(
             with open(part, "ab") as file:
                 file.truncate(about["size"])
                 for piece in predictor.pieces(rows, skip=about["n"], **how):
-                    text = piece_text(piece, header=not about["size"])
+                    text = csv_text(piece.columns, header=not about["size"])
                     about["size"] += file.write(text.encode("utf-8"))
                     about["n"] += len(piece.rows)
                     about["n_remarks"] += int((piece.rows.remarks != "").sum())
                     file.flush()
-                    write_sealed(journal, about)
+                    try:
+                        write_sealed(journal, about)
+                    except ValueError as e:  # it may be the disk that is full
+                        raise OSError(str(e).partition(";")[0]) from None
                     if told:
                         told(about["n"])
                 os.fsync(file.fileno())  # on the disk before it takes its name
@@ -282,7 +287,7 @@ def write_predictions(
 
 @contextmanager
 def held(out: Path):
-    "Inside, a new .csv file is this process's. Raises `ValueError` for another, and where it is another's."
+    "Inside, a new .csv file is this process's. `ValueError` for any other, and while another writes it."
     if out.suffix != ".csv" or not out.absolute().parent.is_dir():
         raise ValueError(f"{str(out)!r}: predictions are written to a .csv file, in a folder that is there.")
     lock = FileLock(out.with_name(out.name + ".lock"))
@@ -304,7 +309,8 @@ def identity_of(predictor: Predictor, rows, how: dict) -> str:
     if not isinstance(rows, (str, Path)) or not Path(rows).exists():
         return ""
     place = Path(rows).absolute()
-    files = [place] if place.is_file() else [place / name for name in pictures_in(place)]
+    parts = pictures_in(place) or files_of(place) or place.glob("x.npy")
+    files = [place] if place.is_file() else [place / part for part in parts]
     states = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
     about = predictor.identity, predictor.batch, predictor.temperature
     return settings_digest(*about, states, sorted(how.items()))
@@ -321,14 +327,3 @@ def unfinished(part: Path, journal: Path, identity: str) -> dict:
             f"{str(part)!r} is unfinished, of other rows, another model or other options: {remedy}."
         )
     return noted
-
-
-def piece_text(piece: Prediction, header: bool) -> str:
-    "The lines of a piece; no text in them is a formula for a spreadsheet."
-    columns = {}
-    for at, values in enumerate(piece.columns.values()):
-        known = values.dtype.kind in "biuf"
-        cells = values if known else [disarm(v) if isinstance(v, str) else v for v in values.tolist()]
-        columns[at] = pd.Series(cells, dtype=None if known else object)
-    names = [disarm(name) for name in piece.columns] if header else False
-    return pd.DataFrame(columns).to_csv(index=False, header=names, lineterminator="\n")

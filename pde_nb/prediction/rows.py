@@ -207,7 +207,8 @@ def picture_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iter
         if root is None:
             raise ValueError("root is not given; it is the folder that the picture names are relative to.")
         for at, frame in frames(rows, preparation, preparation.columns, size, keep, skip):
-            pictures = find_pictures(root, frame[preparation.image].tolist())
+            names = frame[preparation.image].fillna("")
+            pictures = find_pictures(root, names.tolist(), first=at)
             yield NewRows(at, pictures, kept_columns(frame, keep), np.full(len(frame), "", object))
         return
     if keep:
@@ -219,7 +220,7 @@ def picture_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iter
     for at in range(skip, len(names), size):
         some = names[at : at + size]
         kept = dict(file=string_array(some))
-        yield NewRows(at, find_pictures(root or ".", some), kept, np.full(len(some), "", object))
+        yield NewRows(at, find_pictures(root or ".", some, first=at), kept, np.full(len(some), "", object))
 
 
 def pictures_in(folder: Path) -> list[str]:
@@ -241,6 +242,7 @@ def array_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iterat
             rows = lists_in(path).x
         else:
             rows = open_npy(path) if path.suffix == ".npy" else read_arrays(path, "x", others=())["x"]
+    rows = pd.DataFrame(rows) if isinstance(rows, dict) else rows
     if preparation.kind == "features" and hasattr(rows, "to_numpy"):
         rows = rows.to_numpy()
     if hasattr(rows, "ndim") and rows.ndim != 1 + len(preparation.shape):

@@ -186,8 +186,9 @@ def guess_blocks(name: str, of: dict, seen: str) -> list[dict]:
 
 # %% ../../nbs/13_report/02_run_page.ipynb #c081ff1b
 NOT_ASKED = (
-    "Not on this page, as are the mistakes: the record of a run has counts per group only, and the model was "
-    "not asked again. pde report does so where the weights and the data are there; in Python, give the data."
+    "Neither these nor the mistakes are on this page: the record of a run has counts per group only, and the "
+    "model was not asked again. pde report does so where the weights and the data are there; in Python, give "
+    "the data."
 )
 MOST_CLASSES = 12  # of more, the page has the most frequent confusions
 
@@ -316,9 +317,9 @@ def mistake_sections(found: Answers | None) -> list[dict]:
     heads = dict(file="picture", label="labelled", predicted="said", sure="with, %", right="label has, %")
     rows = each[order].rename(columns=heads)
     caption = (
-        "All mistakes, the surest first: with which probability the model says what it says, and which one "
+        "All mistakes, the least probable label first: how probable the model finds what it says, and what "
     )
-    caption += "the label has."
+    caption += "the label says."
     if len(rows) > ROWS:
         caption += f" The first {ROWS} of {len(rows):,}; page.save_tables(FOLDER) writes them all."
     return [section(title, *blocks, table("mistakes", rows, caption))]

@@ -328,7 +328,7 @@ def read_result(folder: Path, run: Trainer) -> RunRecord:
         if not can_go_on(folder):
             # a kill may have come between the record and this
             (folder / "checkpoint.safetensors").unlink(missing_ok=True)
-        return RunRecord.read(folder), run.method.state_dict()
+        return RunRecord.read(folder, REMEDY), run.method.state_dict()
 
     record, learned = run.ranks.once(read)
     run.model.load_state_dict(run.ranks.once(run.model.eval().state_dict))

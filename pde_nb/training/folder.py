@@ -20,7 +20,6 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import torch
 from filelock import FileLock, Timeout
 from torch import nn
@@ -38,7 +37,7 @@ from pde_nb.core.seals import (
     write_checked,
     write_whole,
 )
-from ..core.tables import disarm
+from ..core.tables import csv_text
 from ..data.blanks import Guess, KeptGuess
 from ..data.dataset import SPLITS, Data
 from ..networks.weights import read_weights
@@ -195,6 +194,8 @@ def config_differences(old: dict, new: dict) -> list[str]:
 def claim(folder: Path, config: dict, restart: bool = False):
     "Make the folder this run's own. Raises `ValueError` when another run's config is there."
     path = folder / "config.json"
+    if not path.exists() and (there := [name for name in RUN_FILES if (folder / name).exists()]):
+        raise ValueError(f"{str(folder)!r} holds a {there[0]} that is of no run; name another folder.")
     if restart:
         for name in (*RUN_FILES, *(f"first/{name}" for name in RUN_FILES)):
             (folder / name).unlink(missing_ok=True)
@@ -277,12 +278,12 @@ def guess_of_state(state: dict) -> KeptGuess:
     return KeptGuess(guess, groups, np.asarray(state["split"]))
 
 
-def kept_guess(folder) -> KeptGuess | None:
+def kept_guess(folder, remedy: str = COPY_AGAIN) -> KeptGuess | None:
     """What the folder of a finished run keeps of groups that were not all labelled by hand; None where they
     were. Raises `ValueError` for a file that is gone, damaged, or not of this run."""
     if GROUPS_FILE not in read_record_of(folder)["files"]:
         return None
-    return guess_of_state(load_state(run_file(folder, GROUPS_FILE), "groups"))
+    return guess_of_state(load_state(run_file(folder, GROUPS_FILE, remedy), "groups"))
 
 # %% ../../nbs/09_training/04_folder.ipynb #fafefbd9
 def fingerprint(model: nn.Module) -> str:
@@ -324,17 +325,8 @@ def save_split(path, data: Data):
 
 
 def write_csv(path, columns: dict[str, np.ndarray], end: str = "\r\n"):
-    "Write a table as CSV: numbers in full, texts so that no spreadsheet takes them for formulas."
-
-    def cells(values):
-        if values.dtype.kind in "biuf":
-            return values.astype(float) if values.dtype.kind == "f" else values
-        return np.array(["" if value is None else disarm(value) for value in values.tolist()], object)
-
-    frame = pd.DataFrame({at: cells(values) for at, values in enumerate(columns.values())})
-    frame.columns = [disarm(name) for name in columns]
-    how = dict(index=False, na_rep="nan", lineterminator=end)
-    write_whole(path, lambda temporary: frame.to_csv(temporary, **how))
+    "Write a table as CSV, see `csv_text`."
+    write_whole(path, lambda temporary: temporary.write_text(csv_text(columns, end=end), "utf-8", newline=""))
 
 # %% ../../nbs/09_training/04_folder.ipynb #b98e7102
 def read_config(folder) -> dict:

@@ -26,7 +26,7 @@ from .trainer import Trainer
 # %% ../../nbs/09_training/11_logs.ipynb #lg00003
 FIGURES = (  # of a row, the first of them in each
     *("epoch", "steps", "seen", "passes", "stage", "active", "lr", "val_worst_group_at_most"),
-    *("best_val_worst_group", "best", "evaluated", "loss", "val_worst_group", "value"),
+    *("best_val_worst_group", "best", "evaluated", "loss", "val_worst_group"),
 )
 
 

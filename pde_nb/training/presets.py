@@ -206,7 +206,6 @@ def preset_for(data: Data, method: str, variant: str) -> Preset:
     texts = data.name == "civilcomments"
     fits = kind == "texts" and "black" in data.attributes if texts else kind in ("pictures", "pixels")
     have = cell_counts(data) if fits and data.n_classes == 2 else np.zeros((3, 0), int)
-    known = have.shape == want.shape
     if have.shape[1] == 1:
         want = want.sum(1, keepdims=True)
     same_size = (have.sum(1) == want.sum(1)).all()  # labels may have been corrected
@@ -217,7 +216,7 @@ def preset_for(data: Data, method: str, variant: str) -> Preset:
             f"groups, {len(data):,} examples. Give it another name and leave the preset out; a schedule or "
             "settings of the preset can be given by themselves, from find_preset(…)."
         )
-    if known and (have != want).any():
+    if (have != want).any():
         warnings.warn(
             f"preset={variant!r} was made for the {want.sum():,} published examples of {data.name!r}; this "
             f"data has {have.sum():,}, or other labels. The figures of its source are not to be expected."

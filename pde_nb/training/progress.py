@@ -82,8 +82,10 @@ def device_error(run, error: Exception) -> Exception:
     "A `ValueError` with the remedy where the device of a run is too small or failed; any other as it is."
     at, said = f"epoch {run.epoch}, step {run.step}", str(error).splitlines()[0]
     if isinstance(error, torch.cuda.OutOfMemoryError):
-        what = f"a batch of {run.settings.batch_size} does not fit into the memory of {run.device}"
-        return ValueError(f"{at}: {what}; give a smaller batch_size, or bf16=True. ({said})")
+        name = "eval_batch" if run.step == getattr(run, "n_batches", None) else "batch_size"
+        what = f"a batch of {getattr(run.settings, name)} does not fit into the memory of {run.device}"
+        more = "" if run.settings.bf16 else ", or bf16=True"
+        return ValueError(f"{at}: {what}; give a smaller {name}{more}. ({said})")
     if run.device.type == "cuda" and "CUDA" in said:
         return ValueError(
             f"{run.device} failed at {at}: {said}. A checkpoint that was written before is whole: give the "

@@ -151,7 +151,7 @@ class RunRecord:
         return cls(**same, evaluated=splits, first=first, **where)
 
     @classmethod
-    def read(cls, path) -> "RunRecord":
+    def read(cls, path, remedy: str = COPY_AGAIN) -> "RunRecord":
         """The record of a run, from its folder or from a record.json alone.
 
         Raises `ValueError` for what is none, is not finished, is damaged, or has no checksum.
@@ -164,15 +164,16 @@ class RunRecord:
         if not (path / "record.json").exists():
             missing = "is not the folder of a finished run: it has no record.json"
             raise ValueError(f"{str(path)!r} {missing}. {completion(path)}")
-        plain = read_record_of(path)
+        plain = read_record_of(path, remedy)
         where, files = dict(name=path.resolve().name, folder=path), plain["files"]
         if any((path / name).exists() for name in files):  # else it is a record alone
-            where["opened"] = read_checked(run_file(path, "config.json"), CONFIG, COPY_AGAIN).get("opened")
-            where["kept"] = kept_guess(path)
+            config = run_file(path, "config.json", remedy)
+            where["opened"] = read_checked(config, CONFIG, remedy).get("opened")
+            where["kept"] = kept_guess(path, remedy)
             if "ledger.csv" in files:
-                where["entered"] = read_ledger(run_file(path, "ledger.csv"))
+                where["entered"] = read_ledger(run_file(path, "ledger.csv", remedy))
             if "preparation.json" in files:
-                preparation = read_checked(run_file(path, "preparation.json"), PREPARATION, COPY_AGAIN)
+                preparation = read_checked(run_file(path, "preparation.json", remedy), PREPARATION, remedy)
                 where["variables"] = tuple(preparation["group_by"])
         return cls.from_dict(plain, **where)
 
@@ -227,7 +228,7 @@ def cost_lines(record: RunRecord) -> list[str]:
 
 # %% ../../nbs/09_training/10_record.ipynb #rc00005
 def judged_in(record: RunRecord, split: str) -> str:
-    "The rung that a split is judged on: a key of `sources.blanks.JUDGED`."
+    "The rung that a split is judged on: a key of `data.blanks.JUDGED`."
     usual = "classes" if len(record.variables) == 1 else "labelled"
     return (record.config.get("groups") or {}).get(split, usual)
 

@@ -158,8 +158,13 @@ def predict(
     batch: int = 256,
     autocast=nullcontext,
 ) -> np.ndarray:  # (len(rows),) predicted classes
-    "Predicted classes, in evaluation mode; the mode of the model is left as it was."
-    out = outputs(model, source, rows, batch, autocast, lambda x: model(x).argmax(1))
+    "Predicted classes, in evaluation mode, −1 where a score is nan; the mode of the model is left as it was."
+
+    def said(x):
+        scores = model(x)
+        return scores.argmax(1).masked_fill(scores.isnan().any(1), -1)
+
+    out = outputs(model, source, rows, batch, autocast, said)
     return np.zeros(0, np.int64) if out is None else out.cpu().numpy()
 
 # %% ../../nbs/09_training/01_selection.ipynb #soft0006

@@ -55,7 +55,7 @@ def check_run(run):  # a `Trainer` that is being made
     if not run.val_groups.counts.any():
         raise ValueError(
             "no validation example belongs to an evaluation group, and the best epoch is chosen on them; "
-            "give some rows the split 'val'."
+            "give some rows the split 'val', or label the attribute of some that have it."
         )
     if not any(p.requires_grad for p in run.model.parameters()):
         kind = type(run.model).__name__

@@ -320,7 +320,8 @@ def train(
             raise device_error(run, e) from None
         tell(over=True)
     if run.best_weights is None:
-        remedy = "lower the learning rate, or clip the gradient"
+        finite = "finite" not in run.stopped
+        remedy = "let it go on for one" if finite else "lower the learning rate, or clip the gradient"
         raise NoModel(f"no model to return: {run.stopped} before the first epoch was over; {remedy}.")
     run.model.load_state_dict(run.best_weights)
     run.model.eval()
