@@ -393,14 +393,6 @@ class Attention:
     more: int = 0  # groups that are not shown
     note: str = ""  # why there is nothing to show, if so
 
-    @property
-    def coarseness(self) -> str:
-        "How many cells the maps have, in words."
-        grids = dict.fromkeys(a["cells"].shape for shown in self.pictures for a in shown.answers)
-        sizes = " or ".join(f"{rows} × {columns}" for rows, columns in grids)
-        height, width = self.pictures[0].picture.shape[:2]
-        return f"a map has {sizes} cells for {height} × {width} pixels"
-
 
 def attention_by_group(
     runs: dict[str, Trainer],  # at least one, by a name; all of the same data

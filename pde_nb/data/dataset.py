@@ -477,8 +477,8 @@ def complete_split(split, groups, shares, seed: int, remarks) -> Int8[np.ndarray
     example is in the training split.
     """
     shares = tuple(shares)
-    if len(shares) != 3 or shares[0] <= 0:
-        raise ValueError(f"shares={shares}; give the three shares of train, val and test, the first above 0.")
+    if len(shares) != 3 or min(shares[:2]) <= 0:
+        raise ValueError(f"shares={shares}; give the shares of train, val and test, the first two above 0.")
     if split is None:
         text = "/".join(f"{share:g}" for share in shares)
         made = f"one was made at random within groups, shares {text}, seed {seed}"

@@ -41,6 +41,10 @@ def from_hf(
     if label in frame and label in names:
         options = {"classes": names[label]} | options
     attributes = as_list(attribute)
+    for name in (label, *attributes):
+        of_parts = [getattr(part.features.get(name), "names", None) for part in parts.values()]
+        if any(of != of_parts[0] for of in of_parts):
+            raise ValueError(f"{name!r} has other classes in some splits; encode it once, for all of them.")
     named = [name for name in attributes if name in frame and name in names]
     for name in named:
         frame[name] = class_names(frame[name], names[name], name)
@@ -83,7 +87,7 @@ def picture_files(frame, image, root):
         return frame, root
     cells = [cell or {} for cell in frame[image]]
     paths = [cell.get("path") or "" for cell in cells]
-    if all(map(os.path.exists, paths)):
+    if not any(cell.get("bytes") for cell in cells) and all(map(os.path.exists, paths)):
         root = os.path.commonpath([os.path.dirname(os.path.abspath(path)) for path in paths])
         return frame.assign(**{image: [Path(os.path.relpath(path, root)).as_posix() for path in paths]}), root
     if root is None:
@@ -91,7 +95,7 @@ def picture_files(frame, image, root):
             f"the pictures in {image!r} are embedded in the data set; root=FOLDER says where to write them."
         )
     Path(root).mkdir(parents=True, exist_ok=True)
-    names = [f"{i:08}{Path(path).suffix}" for i, path in enumerate(paths)]
+    names = [f"{i:08}{Path(path).suffix or '.png'}" for i, path in enumerate(paths)]
     for i, (name, cell) in enumerate(zip(names, cells)):
         if not cell.get("bytes"):
             raise ValueError(f"row {i} of {image!r} holds no picture; leave it out.")

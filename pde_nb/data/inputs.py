@@ -375,7 +375,8 @@ def make_source(
         return table_source(inputs.columns, data.split, normalise=normalise, how=inputs.how, **common)
     if kind == "features":
         return feature_source(inputs.x, data.split, normalise=normalise, path=inputs.path, **common)
-    x = inputs.x if kind == "pixels" else decode_all(inputs, size or 224, cache, progress, centre)
+    side = 224 if size is None else size
+    x = inputs.x if kind == "pixels" else decode_all(inputs, side, cache, progress, centre)
     if size not in (None, x.shape[2]) or size not in (None, x.shape[3]):
         raise ValueError(
             f"size={size}, and the array holds pictures of {x.shape[2]} × {x.shape[3]}; leave it out, or "
@@ -384,7 +385,7 @@ def make_source(
     common["digest"] += f" {CACHE_VERSION}"
     if centre is not None:
         common["digest"] += f" centre {centre}"
-    layout = dict(normalise=normalise, augment=augment, channels_last=channels_last)
+    layout = dict(normalise=normalise, augment=augment or (), channels_last=channels_last)
     return PixelSource(x, kind=kind, **layout, **common)
 
 # %% ../../nbs/04_data/11_inputs.ipynb #pr000006

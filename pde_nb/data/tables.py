@@ -9,9 +9,11 @@ __all__ = ['ROW_NUMBERS', 'HEAD', 'TOLD', 'FILE_COLUMNS', 'check_table_file', 'r
            'from_folder', 'example_table']
 
 # %% ../../nbs/04_data/05_tables.ipynb #ta000003
+import gzip
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -110,6 +112,9 @@ def text_frames(path, kind: str, size: int | None, literal, as_text) -> Iterator
     pd = need("pandas", "reading a table")
     how = dict(sep="\t" if kind == "tsv" else ",")
     with _named(path):
+        with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as file:
+            if any(b"\0" in block for block in iter(partial(file.read, 1 << 20), b"")):
+                raise ValueError("it has a byte 0, behind which a cell would be lost")
         # pandas would rename those that are there twice
         first = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, **how)
         names = [name for name in first.iloc[0] if name]
@@ -358,7 +363,7 @@ def from_table(
 ) -> Data:  # its `columns` is a table of what each column became
     "Data from a table. Raises `ValueError` for columns that are missing, misnamed, doubled or doubtful."
     kinds = dict(columns or {})
-    frame = as_frame(table, as_list(text), kinds)
+    frame = as_frame(table, [*as_list(text), *as_list(image)], kinds)
     origin = Origin(file=None if file is None else Path(file))
     if isinstance(table, (str, Path)):
         origin = Origin(f"the table {table}", Path(table).expanduser())
@@ -511,7 +516,7 @@ def from_folder(
             f"{root} has no {metadata}; put a table there with a column of picture names, "
             f"{label!r} and {attribute!r}, or name it with metadata=."
         )
-    frame = as_frame(table, kinds=options.get("columns"))
+    frame = as_frame(table, [image], options.get("columns"))
     if image is None:
         usual = {str(name).lower(): name for name in reversed(frame.columns)}
         image = next((usual[name] for name in FILE_COLUMNS if name in usual), None)

@@ -349,11 +349,14 @@ def attention_sections(attention: Attention | None) -> list[dict]:
     title = f"What the model looks at, {attention.split}"
     if attention.note:
         return [section(title, dict(note=attention.note))]
+    grids = dict.fromkeys(a["cells"].shape for shown in attention.pictures for a in shown.answers)
+    sizes = " or ".join(f"{rows} × {columns}" for rows, columns in grids)
+    side = " × ".join(map(str, attention.pictures[0].picture.shape[:2]))
     lead = (
         "Orange is where the evidence for the answer that a run gives lies (Grad-CAM); grey is where there "
         "is none. The pictures are drawn at random from each group, the same for all runs. Every map is "
         "scaled by its own largest value: it says where, not how much. Maps are coarse: "
-        f"{attention.coarseness}, and nothing is known within a cell."
+        f"one has {sizes} cells for {side} pixels, and nothing is known within a cell."
     )
     if attention.more:
         n = len({shown.group for shown in attention.pictures})

@@ -242,7 +242,7 @@ def compare_counts(
     )
     if n > MOST_OTHER * counts.n:
         raise ValueError(
-            f"{differ}. This is more than rounding: the software computes otherwise than it did then. "
+            f"{differ}. This is more than rounding: pictures were replaced, or the software is another. "
             "Evaluate with the versions that record.json names, or train again with pde train --restart."
         )
     warnings.warn(f"{differ}; another processor or version of torch rounds otherwise", OtherCounts)
