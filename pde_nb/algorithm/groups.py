@@ -138,7 +138,7 @@ def positions(column: np.ndarray, values: np.ndarray, name: str) -> Int[np.ndarr
     unknown = values[at] != column
     if unknown.any():
         raise ValueError(
-            f"{name} has the value {column[unknown][0].item()!r}, which the reference groups do not know "
+            f"{name} has the value {column[unknown].tolist()[0]!r}, which the reference groups do not know "
             f"(they know {values.tolist()}); build the reference from data that has every value."
         )
     return at

@@ -71,8 +71,8 @@ def count_correct(
         )
     if len({column.dtype.kind in "US" for column in (predicted, y)}) == 2:
         raise ValueError(
-            f"predictions such as {predicted[0].item()!r} are never labels such as {y[0].item()!r}: one are "
-            "names, the others numbers; give both alike, as names by np.array(data.classes)[y]."
+            f"predictions such as {predicted.tolist()[0]!r} are never labels such as {y.tolist()[0]!r}: one "
+            "are names, the others numbers; give both alike, as names by np.array(data.classes)[y]."
         )
     hit = predicted == y
     return GroupCounts(
@@ -98,7 +98,7 @@ def averages(
         )
     used = weights != 0
     return {
-        "average": counts.n_correct / counts.n,
+        "average": counts.n_correct / counts.n if counts.n else np.nan,
         "adjusted_average": float((accuracy[used] * weights[used]).sum() / weights.sum()),
         "group_mean": float(accuracy[counts.total > 0].mean()) if counts.total.any() else np.nan,
     }

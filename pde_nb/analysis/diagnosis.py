@@ -211,7 +211,7 @@ def balanced_accuracy(
     w = equal / equal.sum()
     p = float((w * hit).sum())
     half = z_value(0.025) * float((w**2 * (hit - p) ** 2).sum()) ** 0.5
-    chance = 1 / len(np.unique(target))
+    chance = float(np.bincount(target, w).max())  # of always the same answer
     return dict(accuracy=p, low=max(0.0, p - half), high=min(1.0, p + half), chance=chance)
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #02b86c9b

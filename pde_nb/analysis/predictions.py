@@ -31,6 +31,7 @@ from ..core.statistics import z_value
 from ..data.batches import decode
 from ..data.blanks import blank_cells
 from ..data.dataset import Data, names_of_groups
+from ..prediction.predictor import softmax, source_logits
 from ..training.selection import count_rows, in_group
 from ..training.trainer import Trainer
 
@@ -55,7 +56,6 @@ class Predictions:
         return self.predicted == self.y
 
 
-@torch.no_grad()
 def predict_split(
     run: Trainer,  # finished, or reopened; it is in evaluation mode afterwards
     split: str = "test",
@@ -65,12 +65,8 @@ def predict_split(
     if not len(rows):
         raise ValueError(f"the data has no {split} examples to predict; name another split.")
     run.model.eval()
-    parts = []
-    for at in range(0, len(rows), run.settings.eval_batch):
-        with run.autocast():
-            batch = run.source.batch(rows[at : at + run.settings.eval_batch])
-            parts.append(run.model(batch).double().softmax(1).cpu())
-    return Predictions(split, rows, run.data.y[rows], torch.cat(parts).numpy())
+    logits = source_logits(run.model, run.source, rows, run.settings.eval_batch, run.autocast)
+    return Predictions(split, rows, run.data.y[rows], softmax(logits))
 
 # %% ../../nbs/10_analysis/02_predictions.ipynb #pr000010
 def confusion(data: Data, said: Predictions) -> pd.DataFrame:

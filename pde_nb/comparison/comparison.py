@@ -223,7 +223,7 @@ def result_of(records: list[RunRecord], tried: tuple[Attempt, ...], chosen: dict
         train_counts=records[0].train_counts,
         tried=tuple(tried),
         chosen=chosen,
-        surroundings=surroundings(),
+        surroundings=records[0].surroundings or surroundings(),
         trials=tuple(map(Trial.of_run, records)),
     )
 

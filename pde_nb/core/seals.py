@@ -89,7 +89,8 @@ def write_whole(path, write):
     except OSError as e:
         raise ValueError(f"cannot write {str(path)!r} ({e.strerror or e}); name another place.") from None
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink()
 
 # %% ../../nbs/01_core/07_seals.ipynb #se000007
 SEAL = "sha256"  # the key under which a document carries the digest of all its other items

@@ -115,8 +115,9 @@ def fit_probe(
     if len(counts) < 2 or counts.min() < 2:
         raise ValueError(f"the values have {counts.tolist()} labelled rows; give two of each of two or more.")
     if len(a) > MOST_ROWS:
-        kept = np.random.default_rng(seed).permutation(len(a))[:MOST_ROWS]
-        kept = np.append(kept, np.setdiff1d(np.flatnonzero(counts[a] < 2 * FOLDS), kept))  # none gets lost
+        order = np.random.default_rng(seed).permutation(len(a))
+        rare = [order[a[order] == value][: 2 * FOLDS] for value in range(len(counts))]  # none gets lost
+        kept = np.append(order[:MOST_ROWS], np.setdiff1d(np.concatenate(rare), order[:MOST_ROWS]))
         x, y, a = x[kept], y[kept], a[kept]
         counts = np.bincount(a)
     folds = StratifiedKFold(int(min(FOLDS, counts.min())), shuffle=True, random_state=seed)

@@ -16,12 +16,12 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from ..algorithm.groups import Groups, Overlap, group_names
+from ..algorithm.groups import Groups
 from ..core.seals import writable_folder, write_whole
 from ..core.statistics import detectable_difference
 from ..core.tables import csv_text, percent
 from ..data.blanks import blank_cells, ids_of_known, known_values, value_codes, without_unlabelled
-from ..data.dataset import SPLITS, Data
+from ..data.dataset import SPLITS, Data, names_of_groups
 from .guess import MOST_ROWS, TEACHING, fit_linear, guess_attribute, log_probability
 from .representation import represent
 
@@ -190,8 +190,7 @@ def write_sheet(path, sheet: Sheet, shown: dict):
     split = [SPLITS[sheet.data.split[row]] if sheet.splits else "" for row in rows]
     table = dict(row=rows, split=split)
     for name in names:
-        cells = (shown[name][row] for row in rows)
-        table[name] = ["" if v is None or v != v else str(v) for v in cells]
+        table[name] = ["" if pd.isna(v) else str(v) for v in (shown[name][row] for row in rows)]
     table |= {sheet.attribute: [""] * len(rows), "why": [REASONS[why] for why in reasons]}
     write_whole(path, lambda part: part.write_text(csv_text(table, end="\r\n"), "utf-8", newline=""))
 
@@ -275,8 +274,7 @@ FINE = 0.05  # one that is wished for
 def validation_note(data: Data) -> str:
     "Which groups have too few validation examples to judge by, and how many are needed; '' where none has."
     groups, few = data.evaluation("val"), []
-    names = list(groups.names) if isinstance(groups, Overlap) else group_names(groups)
-    for name, n, anywhere in zip(names, groups.counts.tolist(), data.eval_groups.counts):
+    for name, n, anywhere in zip(names_of_groups(groups), groups.counts.tolist(), data.eval_groups.counts):
         points = 100 * min(1, float(detectable_difference(max(n, 1))))
         if anywhere and points > 100 * COARSE:
             shows = f"{n}, which show a difference of {points:.0f} points or more" if n else "none"

@@ -106,7 +106,7 @@ class Method(Checked):
         size = len(self.begin(groups, 0, n_val).order(0)) / len(groups)
         if number("budget", passes, 0, above=True) < size:
             raise ValueError(f"budget={passes:g}: one epoch of {self.label} needs {rounded_up(size)}.")
-        return replace(self, epochs=int(passes // size))
+        return replace(self, epochs=int(passes / size + 1e-9))
 
     def whole_passes(self, passes: float) -> int:
         "The whole passes of a budget. Raises `ValueError` when they are fewer than `passes_needed`."

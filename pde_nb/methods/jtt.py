@@ -132,7 +132,7 @@ class JTT(Method):
                 "and this one has none: leave first=… or as_authors out."
             )
         else:
-            self.wrong = np.flatnonzero(first.predicted != first.y)
+            self.wrong = np.flatnonzero((first.predicted >= 0) & (first.predicted != first.y))
         if not len(self.wrong):
             raise CannotRun(
                 f"the first stage gets all {len(first.y):,} training examples right after first_epochs="

@@ -50,17 +50,20 @@ def warmup_size(groups: Groups, cap: int | None) -> int:
 def schedule_within(
     groups: Groups,  # of the training examples
     shown: float,  # examples that may be shown
+    schedule: Schedule | str = "fixed",  # whose lengths are to fit; 'fixed': a plain one
 ) -> Schedule:
-    "A plain schedule within a budget. Raises `ValueError` when not even one epoch of the warm-up fits."
-    plain = default_schedule(groups)
+    "A schedule within a budget. Raises `ValueError` for listed sizes, or where no epoch of the warm-up fits."
+    plain = default_schedule(groups) if schedule == "fixed" else schedule
     warm, step = warmup_size(groups, plain.warmup_cap), plain.expand_by
+    if isinstance(step, tuple):
+        raise ValueError(f"expand_by={step} cannot be fitted to a budget; give one number.")
     if shown < warm:
         needed = rounded_up(warm / len(groups))
         raise ValueError(f"budget={shown / len(groups):.2g}: one epoch of PDE's warm-up needs {needed}.")
     warmup_epochs = max(1, int(shown / 2 // warm))
     sizes = warm + step * np.arange(1, 1 + (len(groups) - warm) // step)
-    n = int((warmup_epochs * warm + np.cumsum(2 * sizes) <= shown).sum())
-    return replace(plain, warmup_epochs=warmup_epochs, n_expansions=n)
+    n = int((warmup_epochs * warm + np.cumsum(plain.expand_every * sizes) <= shown).sum())
+    return replace(plain, warmup_epochs=warmup_epochs, n_expansions=n, n_epochs=None)
 
 # %% ../../nbs/07_methods/03_pde.ipynb #8da82b55
 FIXED = {"expansion_lr": 0.1, "reset": None}  # settings of a fixed schedule, and what they are when not given
@@ -96,11 +99,11 @@ class PDE(Method):
         return cls(schedule=schedule)
 
     def within(self, passes: float, groups: Groups, n_val: int = 0) -> "PDE":
-        "The method within a budget: as many rounds as it holds, or a plain fixed schedule that it holds."
+        "The method within a budget: as many rounds as it holds, or a fixed schedule made as long."
         if self.schedule == "auto":
             return Method.within(self, passes, groups, n_val)
         shown = number("budget", passes, 0, above=True) * len(groups)
-        return replace(self, schedule=schedule_within(groups, shown))
+        return replace(self, schedule=schedule_within(groups, shown, self.schedule))
 
     # settings
 

@@ -288,7 +288,7 @@ class Page:
             named = str(path / "report.html")
             raise ValueError(f"{str(path)!r} is a folder; name a file, such as {named!r}.")
         writable_folder(path.parent)
-        write_text(path, self.markdown if path.suffix == ".md" else self.html)
+        write_text(path, self.markdown if path.suffix.lower() == ".md" else self.html)
         return path
 
     def save_tables(self, folder, prefix: str = "") -> list[Path]:

@@ -84,6 +84,7 @@ def variants(records: list[RunRecord]) -> dict[str, list[RunRecord]]:
         names = differing_settings(same_title[title])
         short = [f"{n.rpartition('.')[2].replace('_', ' ')} {settings_text(own.get(n, DASH))}" for n in names]
         label = ", ".join([title, *short]) if len(short) <= 2 else f"{title} ({runs[0].name})"
+        label += f" ({len(found) + 1})" * (label in found)  # folders of the same name
         found[label] = sorted(runs, key=lambda run: run.seed)
     return found
 
@@ -241,7 +242,8 @@ def headline(results: dict[str, Result]) -> dict:
     s, n = worst_group(best), len(best.trials)
     seeds = "one seed" if n == 1 else f"mean of {n} seeds"
     note = f"worst group on the test set, {seeds}, 95 % interval {interval_text(s, low=0, high=1)}"
-    for name in sorted(against, key=lambda name: (name != Method.name, order.index(name)))[:4]:
+    plain = [name for name in order if results[name].method.get("name") == Method.name]
+    for name in sorted(against, key=lambda name: (name not in plain, order.index(name)))[:4]:
         difference = against[name]
         sure = f"95 % interval {interval_text(difference, sign='+', low=-1, high=1)}"
         if difference.n == 1:
