@@ -86,7 +86,8 @@ class Groups:
 
     def joined(self, other: "Groups") -> "Groups":
         "The groups of these examples and of others after them, in the same coding."
-        trusted = None if self.trusted is None else np.concatenate([self.trusted, other.trusted])
+        known = [np.ones(len(g), bool) if g.trusted is None else g.trusted for g in (self, other)]
+        trusted = None if self.trusted is other.trusted is None else np.concatenate(known)
         return Groups(np.concatenate([self.ids, other.ids]), self.variables, self.values, trusted)
 
     @cached_property

@@ -272,12 +272,9 @@ def worst_gain(
 
 def conflicting_fare_worse(test: dict) -> bool:
     "Whether the plain probe is worse on conflicting than on agreeing examples of a class, beyond chance."
-    plain = test["plain"]
-    for i, (one, other) in enumerate(pairwise(test["parts"])):
-        same_class = one.removesuffix("conflicting") == other.removesuffix("agreeing")
-        if same_class and plain["high"][i] < plain["low"][i + 1]:
-            return True
-    return False
+    pairs, plain = pairwise(test["parts"]), test["plain"]
+    same_class = (one.removesuffix("conflicting") == other.removesuffix("agreeing") for one, other in pairs)
+    return any(same and high < low for same, high, low in zip(same_class, plain["high"], plain["low"][1:]))
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #3faf5469
 def probe_rows(

@@ -111,8 +111,8 @@ def pde(argv: list[str] | None = None):
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a terminal may lack a letter
-    if sys.stdout is None:  # closed, as by >&-
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # closed, as by >&-
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")
     names = words[:2] if words[:1] == ["data"] else words[:1]
     prog = " ".join(["pde", *(name for name in names if not name.startswith("-"))])
     try:

@@ -169,7 +169,7 @@ def last_words(text: str):
     "Write a line to the standard error, where there is one."
     try:
         print(visible(text, keep="\n\t"), file=sys.stderr, flush=True)
-    except (AttributeError, OSError):
+    except OSError:
         pass  # nobody reads it
 
 
@@ -177,8 +177,6 @@ def drop_output() -> bool:
     "Let go of output that cannot be written, or Python complains of it at its end; whether there was any."
     try:
         sys.stdout.flush()
-        return False
-    except AttributeError:  # closed, as by >&-
         return False
     except OSError:
         nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -115,8 +115,9 @@ def judge_other(run, other, label, attribute, root, device, json):
     import numpy as np
 
     from pde_nb.algorithm.metrics import GroupCounts
+    from pde_nb.core.seals import with_origin, write_sealed
     from pde_nb.data.opening import read_arrays
-    from pde_nb.deployment.other_data import judge, keep_judgement
+    from pde_nb.deployment.other_data import judge
     from pde_nb.training.finished import load
     from pde_nb.training.record import RunRecord
 
@@ -139,7 +140,9 @@ def judge_other(run, other, label, attribute, root, device, json):
     differ = [f"differs from training: {text}" for text in judged.differences]
     answer(json, judged.to_dict(), title, judged.table(), *differ)
     try:
-        where = f"kept in {keep_judgement(run, Path(other).stem, judged)}"
+        kept = Path(run, f"judged-{Path(other).stem}.json")
+        write_sealed(kept, with_origin(**judged.to_dict()))
+        where = f"kept in {kept}"
     except ValueError as e:
         where = f"not kept beside the run, --json FILE keeps it elsewhere: {e}"
     print(where, file=sys.stderr)

@@ -158,7 +158,7 @@ def compare(
         jobs: runs side by side, each in a process of its own, ≥ 1; or the address of a Dask scheduler
         print_runs: print a pde train for each run that is known, to be made anywhere; compare reads them
     """
-    from pde_nb.comparison.comparison import combinations, run_folder
+    from pde_nb.comparison.comparison import LENGTHS, check_apart, combinations, run_folder
     from pde_nb.comparison.comparison import compare as compare_all
     from pde_nb.core.arguments import number
     from pde_nb.report.report import comparison_page, write_comparison
@@ -174,11 +174,13 @@ def compare(
     tried = ({},) if "lr" in settings else None
     if tune:
         tried = combinations(set_values(tune))
+    check_apart(tried or ({},), settings, LENGTHS)
     how = dict(methods=None if list(methods) == ["all"] else list(methods), seeds=range(seeds), tried=tried)
     how |= dict(schedule=asked.schedule, model=network.model, weights=network.start, inputs=inputs)
     how |= dict(device=network.device, groups=asked.groups, on_epoch=log, passes=budget, **settings)
     if print_runs:
         words = data_words(opened.opened()) + data_words(vars(network) | dict(groups=None))
+        words += ["--groups", asked.groups] * (asked.groups != "auto")
         return show("\n".join(run_lines(data, folder, words, settings | inputs, how)))
     with workers(jobs) as n:
         found = compare_all(data, folder, say=show, jobs=n, **how)

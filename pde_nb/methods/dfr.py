@@ -256,8 +256,6 @@ class DFR(Fitted):
         if self.on == "val" and not self.cross_fitted:
             one, other = halves(data.groups, rng, self.as_authors)
             subset = one[balanced_subset(data.groups.part(one), rng, None, "skip")]
-            if len(np.unique(data.y[subset])) < self.groups.shape[0]:
-                raise ValueError("as_authors=True leaves a class without an example in a half; leave it out.")
             return data.part(other), [([subset], slice(None))]
         if self.on == "train":
             return val, [([balanced_subset(data.groups, rng, self.cap, "skip")], slice(None))]
@@ -276,7 +274,9 @@ class DFR(Fitted):
         return tuple(np.mean(part, 0) for part in zip(*fits))
 
     def fit(self, x, y, C: float, class_weight, iterations: int = 100):
-        "Weight and bias of a regression on standardised embeddings."
+        "Weight and bias of a regression on standardised embeddings. Raises `CannotRun` for an empty class."
+        if len(np.unique(y)) < self.groups.shape[0]:
+            raise CannotRun("a part of the rows for a head has no example of some class; give more rows.")
         how = self.groups.shape[0], self.seed, class_weight, iterations, self.penalty
         return sparse_regression(x, y, C, *how)
 

@@ -22,7 +22,14 @@ from ..core.arguments import did_you_mean, lookup
 from ..core.environment import check_reachable, import_torchvision
 from .heads import BODY, HEAD, random_stream, replace_head
 from .small import BoostedTrees, linear, mlp, small_cnn
-from .text import TEXT_MODELS, fetch_config, text_folder, text_model, token_limit
+from pde_nb.networks.text import (
+    TEXT_MODELS,
+    load_pretrained,
+    quiet_transformers,
+    text_folder,
+    text_model,
+    token_limit,
+)
 from .weights import SUFFIXES, find_file, load_file, load_weights, read_weights
 
 # %% ../../nbs/05_networks/05_models.ipynb #4a33d955
@@ -241,7 +248,8 @@ def fetch_weights(
     if file is not None:
         find_file(file)
     elif weights not in (None, "none") and family == "texts":
-        fetch_config(name)
+        with quiet_transformers() as transformers:
+            load_pretrained(transformers.AutoConfig.from_pretrained, name)
     elif weights not in (None, "none") and family == "pictures":
         pretrained_vision_weights(name, str(weights))
 

@@ -58,7 +58,7 @@ def new_rows(
     batch: int = 256,  # rows of a batch: a piece holds whole batches
     keep=(),  # columns of a table to carry along
     root=None,  # folder of the pictures that a table names; default: that of its file
-    skip: int = 0,  # rows at the start to leave out, a multiple of the piece
+    skip: int = 0,  # rows at the start to leave out, a multiple of the piece or all
 ) -> Iterator[NewRows]:
     """The rows piece by piece.
 
@@ -67,13 +67,13 @@ def new_rows(
     """
     least = PICTURES if preparation.kind in ("pictures", "pixels") else PIECE
     size = -(-least // batch) * batch
-    if skip % size:
-        raise ValueError(f"skip={skip}; rows are left out in whole pieces of {size:,}.")
     reader = dict(table=table_rows, texts=text_rows, pictures=picture_rows).get(preparation.kind, array_rows)
     n = 0
-    for piece in reader(rows, preparation, size, list(keep), root, skip):
+    for piece in reader(rows, preparation, size, list(keep), root, skip - skip % size):
         n += len(piece)
-        if len(piece):
+        if skip % size and len(piece) not in (0, skip % size):
+            raise ValueError(f"skip={skip}; rows are left out in whole pieces of {size:,}, or all of them.")
+        if len(piece) and not skip % size:
             yield piece
     if not n and not skip:
         raise ValueError("there are no rows to predict.")

@@ -408,6 +408,8 @@ def make_page(
     split = default_split(records[0], split)
     lookup(split, records[0].evaluated, "split")
     if len(records) > 1:
+        if split != default_split(records[0]):
+            raise ValueError(f"split={split!r} is for one run; several are judged by their test set.")
         return runs_page(records, attention, place)
     return run_page(records[0], split, found, attention, place)
 

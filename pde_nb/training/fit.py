@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['OF_DECISIONS', 'LADDER', 'FEW', 'WIDE', 'DRAWS', 'AHEAD', 'RunOptions', 'Fit', 'robust_fit', 'fit_spec', 'fit_run',
            'config_digest', 'fit_first', 'use_first', 'first_result', 'fit_seeds', 'cross_fitted', 'worst_draws',
-           'check_width', 'climb']
+           'climb']
 
 # %% ../../nbs/09_training/15_fit.ipynb #ft00002
 import hashlib
@@ -365,12 +365,8 @@ def fit_seeds(
     seeds = list(dict.fromkeys(whole_number("seeds", s, 0) for s in seeds))
     if not seeds:
         raise ValueError("seeds is empty; give at least one, such as range(5).")
-    fits = []
-    for seed in seeds:
-        one = replace(spec, seed=seed)
-        folder = None if out is None else Path(out) / f"seed{seed}"
-        fits.append(fit_spec(one, data, out=folder, **options))
-    return fits
+    folders = [out and Path(out) / f"seed{s}" for s in seeds]
+    return [fit_spec(replace(spec, seed=s), data, out=f, **options) for s, f in zip(seeds, folders)]
 
 # %% ../../nbs/09_training/15_fit.ipynb #f3122973
 def cross_fitted(
@@ -408,14 +404,6 @@ def worst_draws(
     return worst
 
 
-def check_width(spec: RunSpec, data: Data):
-    "Raises `CannotRun` for a method that brings a linear classifier of many raw pixels."
-    if data.inputs.kind == "pixels" and spec.method.network == spec.model:
-        n = data.inputs.x[:1].size * data.n_classes
-        if n > WIDE:
-            raise CannotRun(f"{n:,} weights of raw pixels take longer than a network")
-
-
 def climb(
     model,
     data: Data,  # every example has a group
@@ -440,19 +428,22 @@ def climb(
             if best and keep.minutes and spent >= 60 * keep.minutes:
                 why = f"{TIME_UP}, so {name} was not tried"
                 break
-            left = keep.minutes and keep.minutes - spent / 60
-            own = replace(keep, out=folder and folder / "auto" / name, minutes=left)
+            own = dict(
+                out=folder and folder / "auto" / name, minutes=keep.minutes and keep.minutes - spent / 60
+            )
             try:
                 spec = decide(data, model, name, **options)
-                check_width(spec, data)
-                fit = fit_spec(spec, data, **vars(own))
+                linear_pixels = inputs.kind == "pixels" and spec.method.network == spec.model
+                if linear_pixels and (n := inputs.x[:1].size * data.n_classes) > WIDE:
+                    raise CannotRun(f"{n:,} weights of raw pixels take longer than a network")
+                fit = fit_spec(spec, data, **vars(keep) | own)
             except (CannotRun, NoModel) as e:
                 errors.append(e)
                 notes.append(f"{name} was not trained: {e}")
                 continue
             spent += fit.record.cost.seconds
             looks = fit.run and fit.run.looks
-            looks = looks or load_state(run_file(own.out, "looks.safetensors"), "looks")["looks"]
+            looks = looks or load_state(run_file(own["out"], "looks.safetensors"), "looks")["looks"]
             looks = np.unpackbits(np.asarray(looks), axis=1, count=len(groups)).astype(bool)
             right = cross_fitted(looks, groups)
             draws = worst_draws(best[1] if best else right, right, groups)
