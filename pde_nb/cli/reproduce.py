@@ -106,9 +106,10 @@ def keep(record: dict, text: str, folder: Path, json: str | None, fig=None):
 # %% ../../nbs/14_cli/07_reproduce.ipynb #90743114
 def computed(label: str, *, jobs, preset, case, seeds, methods, changes):
     "What needs no data: its record, what it says, and its figure, None where it has none."
-    from dataclasses import asdict
+    from dataclasses import asdict, replace
 
     from pde_nb.cli.labels import LABELS, plain_table
+    from pde_nb.cli.options import set_values
     from pde_nb.core.arguments import lookup
     from pde_nb.theory import experiment as synthetic
     from pde_nb.theory.claims import check_claims, claims_summary, claims_table
@@ -121,14 +122,19 @@ def computed(label: str, *, jobs, preset, case, seeds, methods, changes):
     if label == "phase":
         record = run_phase(jobs)
         return record, phase_table(record), fig_phase(record)
-    setting = synthetic.preset_with(lookup(preset, synthetic.SYNTHETIC_PRESETS, "preset"), changes)
+    setting, given = lookup(preset, synthetic.SYNTHETIC_PRESETS, "preset"), set_values(changes)
+    for name in given:
+        lookup(name, vars(setting), "setting")
+    setting = replace(setting, **given)
     lookup(case, synthetic.CASES, "case")
     if label == "tab:synthetic":
         names = methods or [*synthetic.SYNTHETIC_METHODS]
         found = synthetic.run_synthetic(setting, case, seeds, names, jobs)
         record = dict(settings=asdict(setting), case=case, seeds=seeds, jobs=jobs)
         text = synthetic.table_text(setting, changes, case, seeds, found)
-        return record | dict(rows=[synthetic.seed_row(row) for row in found]), text, None
+        for row in found:  # the figures remain
+            del row["evaluations"], row["curve"]
+        return record | dict(rows=found), text, None
     title, rows, fig = LABELS[label].title, [], None
     if label.startswith("tab:"):
         table = plain_table(label)
@@ -136,7 +142,7 @@ def computed(label: str, *, jobs, preset, case, seeds, methods, changes):
     if label == "fig:data":
         fig = fig_data()
     else:
-        for _, method, at in synthetic.SYNTHETIC_PANELS[label]:
+        for method, at in synthetic.SYNTHETIC_PANELS[label]:
             rows += synthetic.seed_records(setting, at, 0, [method])
         fig = synthetic.fig_synthetic(label, rows)
     about = f", preset {preset!r}, seed 0" if rows else ""

@@ -5,8 +5,7 @@
 # %% auto #0
 __all__ = ['HOLDS', 'GIVEN', 'ABOUT', 'MISPRINT', 'GAP', 'FAILS', 'VERDICTS', 'SLACK', 'COMES_TRUE', 'WITHIN', 'CONFLICTING',
            'core_share', 'spurious_share', 'core_update', 'spurious_update', 'core_first', 'spurious_first', 'CLAIMS',
-           'LABELS', 'LEFT_OUT', 'NEAR', 'REMARKS', 'Claim', 'verdict', 'check_claim', 'check_claims', 'claims_table',
-           'claims_summary']
+           'Claim', 'verdict', 'check_claim', 'check_claims', 'claims_table', 'claims_summary']
 
 # %% ../../nbs/03_theory/12_claims.ipynb #b1ac6fe1
 from collections.abc import Callable
@@ -18,7 +17,8 @@ from threadpoolctl import threadpool_limits
 
 from ..core.arguments import lookup
 from ..core.tables import Table
-from . import gradients, growth, theorem_proof, warmup
+from . import gradients, growth, warmup
+from . import theorem_proof as proofs
 from .experiment import run_tasks
 
 # %% ../../nbs/03_theory/12_claims.ipynb #c3819dec
@@ -50,7 +50,7 @@ WITHIN = "share of predictions within 1.1, noise load up to 0.1"
 CONFLICTING = "largest accuracy of a conflicting group at T, d = 50"
 core_share, spurious_share = (partial(gradients.projection, which) for which in ("core", "spurious"))
 core_update, spurious_update = (partial(growth.update, which) for which in ("core", "spurious"))
-core_first, spurious_first = (partial(theorem_proof.first_feature, x, x) for x in ("core", "spurious"))
+core_first, spurious_first = (partial(proofs.first_feature, x, x) for x in ("core", "spurious"))
 CLAIMS = {
     "def:data_distribution": Claim(gradients.data_moments, HOLDS, FAILS, "deviation in standard errors"),
     "eq:model": Claim(gradients.model_output, HOLDS, FAILS, "relative error"),
@@ -58,69 +58,35 @@ CLAIMS = {
     "eq:data derivative": Claim(gradients.residual_of_margin, HOLDS, FAILS, "relative error"),
     "eq:v_c grad update": Claim(core_share, HOLDS, ABOUT, "median share left out"),
     "eq:v_s grad update": Claim(spurious_share, HOLDS, ABOUT, "median share left out"),
-    "eq:noise grad update": Claim(
-        gradients.noise_projection, HOLDS, MISPRINT, "relative error of the better reading"
-    ),
+    "eq:noise grad update": Claim(gradients.noise_projection, HOLDS, MISPRINT, "error of the better reading"),
     "lemma:spurious update all": Claim(spurious_update, GIVEN, ABOUT, SLACK),
     "lemma:core update all": Claim(core_update, GIVEN, ABOUT, SLACK),
     "lemma:spurious update early": Claim(
-        growth.early_spurious_update, GIVEN, ABOUT, "lower constant up to half of the log-odds"
+        growth.early_spurious_update, GIVEN, ABOUT, "lower constant until F_s is halfway"
     ),
     "lemma:core update early": Claim(growth.early_core_update, GIVEN, ABOUT, "lower constant"),
-    "lemma:large group derivative": Claim(
-        growth.large_group, GIVEN, ABOUT, "largest factor between ℓ_i and g_1"
-    ),
-    "lemma:induction noise": Claim(
-        growth.noise_hypothesis, GIVEN, ABOUT, "exponent in d of the ratio for σ_0 = 1/d"
-    ),
-    "lemma:stage1 spurous": Claim(
-        theorem_proof.spurious_time, GIVEN, ABOUT, "median of upper over lower bound"
-    ),
+    "lemma:large group derivative": Claim(growth.large_group, GIVEN, ABOUT, "largest factor ℓ_i/g_1"),
+    "lemma:induction noise": Claim(growth.noise_hypothesis, GIVEN, ABOUT, "exponent in d for σ_0 = 1/d"),
+    "lemma:stage1 spurous": Claim(proofs.spurious_time, GIVEN, ABOUT, "upper over lower bound, median"),
     "alg:method, warm-up length": Claim(warmup.warmup_length, GIVEN, ABOUT, WITHIN),
-    "lemma:stage1 spurous, T_0": Claim(
-        theorem_proof.restated_time, HOLDS, MISPRINT, "exponent of T_0 in β_s"
-    ),
+    "lemma:stage1 spurous, T_0": Claim(proofs.restated_time, HOLDS, MISPRINT, "exponent of T_0 in β_s"),
     "lemma:stage1 spurous, end": Claim(
-        theorem_proof.level_of_learning, GIVEN, ABOUT, "largest distance of F_s from the log-odds"
+        proofs.level_of_learning, GIVEN, ABOUT, "distance of F_s from the log-odds"
     ),
-    "lemma:core upper bounded": Claim(
-        theorem_proof.core_growth, GIVEN, ABOUT, "largest max_j |c_j| up to T over its bound C"
-    ),
-    "lemma:stage1 spurous, accuracy": Claim(theorem_proof.accuracy_of_groups, GIVEN, ABOUT, CONFLICTING),
+    "lemma:core upper bounded": Claim(proofs.core_growth, GIVEN, ABOUT, "largest max_j |c_j| over C"),
+    "lemma:stage1 spurous, accuracy": Claim(proofs.accuracy_of_groups, GIVEN, ABOUT, CONFLICTING),
     "lemma:motivation": Claim(
-        warmup.balanced_gradient, HOLDS, ABOUT, "exponent in σ_0 of the mean residuals' difference"
+        warmup.balanced_gradient, HOLDS, ABOUT, "exponent in σ_0 of the residuals' gap"
     ),
     "eq:momentum update": Claim(warmup.kept_momentum, GIVEN, ABOUT, "largest share of a stage's core growth"),
     "sec:expansion": Claim(warmup.head_start, GIVEN, ABOUT, "factor between predicted and measured time"),
-    "lemma:tensor power update": Claim(
-        growth.two_sequences, HOLDS, MISPRINT, "largest exponent of T_x in x_0"
-    ),
+    "lemma:tensor power update": Claim(growth.two_sequences, HOLDS, MISPRINT, "exponent of T_x in x_0"),
     "lemma:tensor power update same seq": Claim(
-        growth.one_sequence, HOLDS, MISPRINT, "median of the printed over the measured time"
+        growth.one_sequence, HOLDS, MISPRINT, "printed over measured time"
     ),
     "sec:implication, spurious": Claim(spurious_first, HOLDS, ABOUT, COMES_TRUE),
     "sec:implication, core": Claim(core_first, HOLDS, ABOUT, COMES_TRUE),
-    "sigma_0": Claim(theorem_proof.scale_of_weights, HOLDS, MISPRINT, "difference of the powers of d"),
-}
-LABELS = tuple(CLAIMS)
-LEFT_OUT = "exact with the noise term that is left out, or for noise orthogonal to the features"
-NEAR = "far from the edge; near it the draw of the weights decides"
-REMARKS = {  # how a statement is to be read
-    "eq:v_c grad update": LEFT_OUT,
-    "eq:v_s grad update": LEFT_OUT,
-    "eq:noise grad update": "the index i is free and summed at once; corrected, the sum is over ⟨ξ_k, ξ_i⟩",
-    "lemma:spurious update early": "the step of the proof with ℓ < 1 shows it for α̂ > 2/3 only; "
-    "with ℓ ≈ ½ at the start for all",
-    "lemma:induction noise": "holds for σ_0 = 1/√d; for 1/d the bound is of order (σ_0 + 1/(β_s √d)) σ_p",
-    "lemma:stage1 spurous, T_0": "α³ in the denominator of the restated T_0 must be β_s³(2α̂ − 1)",
-    "lemma:motivation": "the residuals differ in third order of σ_0, the gradient is of fifth; noise as 1/√N",
-    "eq:momentum update": "where the gradient is steady the kept momentum is worth γ/(1−γ) steps",
-    "sec:expansion": "the condition is β_c³ max c_j ≥ β_s³(2α̂−1) max s_j after the warm-up",
-    "lemma:tensor power update": "T_x η is O(1/x_0), not Θ: the hypothesis bounds x from below only",
-    "lemma:tensor power update same seq": "an upper bound printed as an equality",
-    "sec:implication, spurious": NEAR,
-    "sec:implication, core": NEAR,
-    "sigma_0": "1/√d in the main text, 1/d in the appendix; which is meant is not known",
+    "sigma_0": Claim(proofs.scale_of_weights, HOLDS, MISPRINT, "difference of powers of d"),
 }
 
 # %% ../../nbs/03_theory/12_claims.ipynb #3cb80e28
@@ -139,21 +105,16 @@ def check_claim(label: str) -> dict:
         step=step,
         margin=float(f"{found.number:.4g}"),
         measured=claim.number,
-        remark=REMARKS.get(label, ""),
         seconds=round(perf_counter() - start, 1),
     )
 
 
 def check_claims(
-    labels=None,  # some of `LABELS`; None: all
+    labels=None,  # some of `CLAIMS`; None: all
     jobs: int = 1,  # worker processes
-) -> list[dict]:  # the records of `check_claim`, in the order of `LABELS`
+) -> list[dict]:  # the records of `check_claim`
     "Run the checks. Raises `ValueError` for an unknown label."
-    for label in labels or ():
-        lookup(label, CLAIMS, "claim")
-    return run_tasks(
-        [(check_claim, label) for label in LABELS if label in (labels or LABELS)], jobs, "claims"
-    )
+    return run_tasks([(check_claim, label) for label in labels or CLAIMS], jobs, "claims")
 
 # %% ../../nbs/03_theory/12_claims.ipynb #cb76764e
 def claims_table(records: list[dict]) -> Table:
@@ -163,15 +124,12 @@ def claims_table(records: list[dict]) -> Table:
 
 
 def claims_summary(records: list[dict]) -> str:
-    "How to read the statements that have a remark; how many claims have which verdict, and hold as printed."
-    lines = [f"  {r['label']}: {r['remark']}." for r in records if r["remark"]]
+    "How many claims have which verdict, and how many hold as printed."
     counts = {word: sum(r["verdict"] == word for r in records) for word in VERDICTS}
     kinds = ", ".join(f"{n} {word}" for word, n in counts.items() if n)
     printed = sum(all(r["printed"].values()) for r in records)
-    lines += [
-        f"{len(records)} claims: {kinds}.",
-        f"{printed} of {len(records)} hold as printed ({counts[GAP]} of them by a proof with a gap), "
-        f"{len(records) - printed} need a correction or a condition in at least one printed form.",
-        "Checked by numerics and computer algebra, which is not a proof.",
-    ]
-    return "\n".join(lines)
+    return (
+        f"{len(records)} claims: {kinds}.\n{printed} hold as printed ({counts[GAP]} of them "
+        f"by a proof with a gap), {len(records) - printed} need a correction or a condition.\n"
+        "Checked by numerics and computer algebra, which is not a proof."
+    )

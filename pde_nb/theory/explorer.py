@@ -6,6 +6,7 @@
 __all__ = ['STAGES', 'LONGEST', 'explore', 'learned', 'fig_explore', 'explorer']
 
 # %% ../../nbs/03_theory/11_explore.ipynb #4ab3aeb2
+from functools import wraps
 from itertools import islice
 
 import numpy as np
@@ -99,21 +100,18 @@ def fig_explore(**settings) -> Figure:
 
 def explorer():
     "Sliders with their picture, for Jupyter; needs ipywidgets."
-    from ipywidgets import BoundedIntText, FloatLogSlider, FloatSlider, interactive
+    from ipywidgets import FloatLogSlider, interactive
 
-    logs = dict(beta_c=(0.2, 0.1, 2), beta_s=(1.0, 0.1, 2), sigma_0=(0.1, 0.005, 0.2), lr=(0.03, 0.001, 10))
-    sliders = {
-        name: FloatLogSlider(value, min=np.log10(low), max=np.log10(high), step=0.02)
-        for name, (value, low, high) in logs.items()
-    }
-    sliders["alpha"] = FloatSlider(0.98, min=0.51, max=0.999, step=0.001, readout_format=".3f")
-    sliders["warmup"] = BoundedIntText(0, max=40_000)
-
+    @wraps(explore)
     def draw(**settings):
         try:
             return fig_explore(**settings)
         except ValueError as error:
             print(error)
 
-    ends = dict(gamma=(0.0, 0.95, 0.01), dampened=False, expand_by=(10, 10_000, 10), seed=(0, 20))
-    return interactive(draw, dict(auto_display=True), **sliders, **ends)
+    ranges = dict(alpha=(0.51, 0.999, 0.001), gamma=(0.0, 0.95, 0.01), warmup=(0, 40_000, 10))
+    ranges |= dict(dampened=False, expand_by=(10, 10_000, 10), seed=(0, 20))
+    for name, value, low, high in (("beta_c", 0.2, -1, 0.3), ("beta_s", 1, -1, 0.3), ("lr", 0.03, -3, 1)):
+        ranges[name] = FloatLogSlider(value, min=low, max=high, step=0.02)
+    ranges["sigma_0"] = FloatLogSlider(0.1, min=-2.3, max=-0.7, step=0.02)
+    return interactive(draw, dict(auto_display=True), **ranges)

@@ -47,9 +47,7 @@ class Structured:
         return (2 * self.has[1] + self.has[3]).astype(int)
 
     def prefix(self, n: int) -> "Structured":
-        "The first n examples. Raises `ValueError` where there are not so many."
-        if not 1 <= n <= len(self):
-            raise ValueError(f"n={n}; give a number from 1 to {len(self)}, the number of examples.")
+        "The first n examples."
         m = 4 + n * self.n_noise
         parts = dict(patches=self.patches[:m], patches_t=self.patches_t[:, :m], y=self.y[:n])
         return replace(self, **parts, has=self.has[:, :n])
@@ -74,12 +72,6 @@ class Structured:
         fixed = (self.has @ r[:, None])[:, 0]  # the sum over the examples that contain the patch
         squares *= np.concatenate([fixed, np.repeat(r, self.n_noise)])
         return -3 * (squares @ self.patches)
-
-    def steps(self, W, g, iterations: int, lr: float, gamma: float, dampened: bool) -> tuple:
-        "Full-batch steps, see `momentum_step`; the new W and g."
-        for _ in range(iterations):
-            W, g = momentum_step(W, g, self.gradient(W), lr, gamma, dampened)
-        return W, g
 
 # %% ../../nbs/03_theory/02_network.ipynb #b0753308
 def structured(
@@ -131,18 +123,14 @@ def descend(
     gamma: float = 0.0,  # momentum coefficient, in [0, 1)
     dampened: bool = False,  # see `momentum_step`
     g=None,  # accumulated gradient to go on with; None starts at zero
-    watch=None,  # called as watch(t, W) before steps 0, every, 2 every, … and once after the last
-    every: int = 1,
+    watch=None,  # called as watch(t, W) before every step and once after the last
 ):  # W and g at the end
-    "Full-batch gradient descent. Raises `ValueError` for a `gamma` outside [0, 1)."
-    if not 0 <= gamma < 1:
-        raise ValueError(f"gamma={gamma}; a momentum coefficient is in [0, 1).")
+    "Full-batch gradient descent."
     g = np.zeros_like(W) if g is None else g
-    stretch = every if watch else max(iterations, 1)
-    for t in range(0, iterations, stretch):
+    for t in range(iterations):
         if watch:
             watch(t, W)
-        W, g = data.steps(W, g, min(stretch, iterations - t), lr, gamma, dampened)
+        W, g = momentum_step(W, g, data.gradient(W), lr, gamma, dampened)
     if watch:
         watch(iterations, W)
     return W, g
