@@ -289,9 +289,6 @@ FITS = {  # arguments of the Trainer: what fits, and what another value would do
     "ignore_data_skip": (False, "would begin the schedule anew on resuming"),
     "group_by_length": (False, "would change whose example is whose"),
     "train_sampling_strategy": ("random", "would change whose example is whose"),
-    "prediction_loss_only": (False, "would leave nothing to count by group"),
-    "eval_do_concat_batches": (True, "would leave nothing to count by group"),
-    "batch_eval_metrics": (False, "would hide which example is which"),
 }
 
 
