@@ -160,16 +160,9 @@ def expansion_plan(
 # %% ../../nbs/02_algorithm/03_expansion.ipynb #19452495
 def ledger(
     plan: Plan,
-    began=None,  # first epoch of each stage that has begun; by default all stages, by the schedule
+    began,  # first epoch of each stage that has begun, see `ExpansionSchedule.first_epochs`
 ) -> np.ndarray:  # structured array with fields example, group, stage, epoch, in order of entry
-    """Which example entered when; one that a stage shows several times enters it once.
-    Raises `ValueError` when the schedule does not say when the warm-up ends and `began` is not given."""
-    if began is None:
-        schedule = plan.schedule
-        if schedule.warmup_epochs is None:
-            raise ValueError("the end of the warm-up is open; pass `began`: ExpansionSchedule.first_epochs.")
-        later = range(plan.n_stages - 1)
-        began = [0, *(schedule.warmup_epochs + k * schedule.expand_every for k in later)]
+    "Which example entered when; one that a stage shows several times enters it once."
     new = []
     for k in range(len(began)):
         entered = plan.entered(k)

@@ -171,12 +171,8 @@ def balanced_counts(
     empty: str = "error",  # 'error' or 'skip': what to do about a group without examples
 ) -> Int[np.ndarray, " groups"]:  # how many to take from each group
     """Sizes of the group-balanced subset (`alg:method`, line 3). Raises `ValueError` for an empty group
-    unless told to skip it, and for a cap below 1."""
+    unless told to skip it."""
     counts = np.asarray(counts)
-    if empty not in ("error", "skip"):
-        raise ValueError(f"empty={empty!r}; use 'error' or 'skip'.")
-    if cap is not None and cap < 1:
-        raise ValueError(f"cap={cap}; a cap is the number taken from each group, at least 1.")
     if not counts.any():
         raise ValueError("all groups are empty; there is nothing to balance.")
     if empty == "error" and (counts == 0).any():
@@ -254,14 +250,9 @@ def overlapping_groups(
     **attributes,  # (n,) each, truthy for the examples that have the attribute
 ) -> Overlap:  # one group per attribute and class, the attribute slowest
     """The examples of each class that have each attribute; an example is in as many groups as it has
-    attributes. Raises `ValueError` without attributes, for unequal lengths and for missing values."""
+    attributes. Raises `ValueError` for missing values."""
     y = as_column(y)
-    if not attributes:
-        raise ValueError("no attributes given; overlapping_groups(y, male=…, female=…) needs at least one.")
     columns = {k: as_column(v, k).astype(bool) for k, v in attributes.items()}
-    for k, v in columns.items():
-        if len(v) != len(y):
-            raise ValueError(f"{k} has {len(v)} values for {len(y)} labels; give one value per example.")
     pairs = [(k, c) for k in columns for c in np.unique(y)]
     member = np.stack([columns[k] & (y == c) for k, c in pairs], 1)
     return Overlap(member, tuple(f"{k} y={c}" for k, c in pairs))

@@ -92,10 +92,6 @@ def averages(
     is empty that training has. Raises `ValueError` for another number of training counts than of groups."""
     accuracy = counts.accuracy
     weights = np.full(len(accuracy), np.nan) if train_counts is None else np.asarray(train_counts, float)
-    if weights.shape != accuracy.shape:
-        raise ValueError(
-            f"train_counts has shape {weights.shape}; give one count for each of {len(accuracy)}."
-        )
     used = weights != 0
     return {
         "average": counts.n_correct / counts.n if counts.n else np.nan,

@@ -105,22 +105,25 @@ def train(
 def plan_text(run, config: dict) -> str:
     "What a run is going to do, in a few lines; `config` is that of its spec."
     from pde_nb.grouping.labelling import validation_note
+    from pde_nb.methods.base import settings_text
 
     n_weights = sum(p.numel() for p in run.model.parameters())
     network = f"model {config['model']}, weights {config['weights']}"
     settings = config["settings"].items()
     settings = [f"{name} {value}" for name, value in settings if value not in (None, False, "none")]
     note = validation_note(run.data)
-    plan = run.method.describe_plan(len(run.train_rows)) + ([f"note: {note}"] if note else [])
+    begins = f"begins with {len(run.method.pacing.active(0)):,} of {len(run.train_rows):,} examples"
+    plan = [f"method {run.method.name}, {settings_text(run.method.settings())}; {begins}"]
+    plan += [f"note: {note}"] if note else []
     first = f"{network}, {n_weights:,} parameters, on {config['device']}"
     return "\n".join([first, "settings " + ", ".join(settings), *plan])
 
 
 def end_text(record, out: Path) -> str:
     "How a run came to its end, and how it goes on where it can."
-    from pde_nb.training.folder import ENDED_EARLY, can_go_on
+    from pde_nb.training.folder import TIME_UP, can_go_on
 
-    if record.stopped not in ENDED_EARLY:
+    if record.stopped != TIME_UP:
         return "finished before"
     more = "it goes on with a larger --minutes" if can_go_on(out) else "--restart trains it anew"
     return f"ended early ({record.stopped}); {more}"

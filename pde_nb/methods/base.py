@@ -27,7 +27,7 @@ from ..data.blanks import labelled_examples
 class Batch:
     "A batch of training, as a method sees it; all on the device."
 
-    inputs: Tensor | dict[str, Tensor]  # as the source gives them
+    inputs: Tensor | dict[str, Tensor] | None  # as the source gives them; None of several processes
     y: Int[Tensor, " batch"]  # classes
     groups: Int[Tensor, " batch"]  # ids of the training groups
     examples: Int[Tensor, " batch"]  # positions among the training examples
@@ -136,15 +136,6 @@ class Method(Checked):
 
     def setup(self):
         "Work out, once, what follows from `self.groups` and `self.seed`."
-
-    def describe_plan(self, n_train: int) -> list[str]:
-        "What the bound method is going to do with so many training examples, in lines."
-        size = f"{len(self.pacing.active(0)):,} of {n_train:,} examples"
-        lines = [f"method {self.name}, {settings_text(self.settings())}; {size}"]
-        if stages := self.first():
-            how = settings_text(stages[1]) or "the same settings"
-            lines.append(f"two stages: first {settings_text(describe(stages[0]))}, with {how}")
-        return lines
 
     # an epoch: what it draws from and at which rate, whether it is still to come; and what it shows
 

@@ -126,11 +126,6 @@ class JTT(Method):
     def after_first(self, first, model):
         if not self.as_authors:
             self.wrong = first.mistakes
-        elif first.predicted is None:
-            raise ValueError(
-                "as_authors=True needs the predictions of a first stage that were recorded while it trained, "
-                "and this one has none: leave first=… or as_authors out."
-            )
         else:
             self.wrong = np.flatnonzero((first.predicted >= 0) & (first.predicted != first.y))
         if not len(self.wrong):

@@ -199,25 +199,6 @@ class PDE(Method):
         "Which example entered when, in the first `epochs` epochs; None: in all, of 'auto' in all so far."
         return plan_ledger(self.pacing.plan, self.pacing.first_epochs(epochs))
 
-    def describe_plan(self, n_train: int) -> list[str]:
-        "The schedule, and how the active set grows, in lines."
-        plan, n = self.pacing.plan, self.pacing.n_epochs
-        warm = f"{len(plan.active(0)):,}"
-        numbers = settings_text(self.schedule_settings())
-        if self.schedule == "auto":
-            return [
-                f"schedule auto: {numbers}",
-                f"a balanced warm-up of {warm} of {n_train:,} examples, then × {self.pacing.pace.growth:g} at"
-                f" each expansion, {plan.n_stages - 1} at most{f'; at most {n} rounds' if n else ''}",
-            ]
-        last = plan.n_stages - 1 if n is None else self.pacing.at(max(n - 1, 0)).number
-        length = "an open number of epochs" if n is None else f"{n} epochs"
-        return [
-            f"schedule fixed: {settings_text(asdict(self.schedule))}, {numbers}",
-            f"active set {warm} examples in the warm-up, {len(plan.active(last)):,} at the end, "
-            f"of {n_train:,}; {length}",
-        ]
-
 # %% ../../nbs/07_methods/03_pde.ipynb #185d4357
 @dataclass
 class BalancedPDE(PDE):

@@ -78,34 +78,25 @@ def load_weights(
     state: dict[str, Tensor],  # tensors by name
     source="the weights",  # what to call them in messages
 ) -> list[str]:  # what was left out: nothing, or the head
-    """Put the tensors into the model.
-
-    Raises `ValueError` naming what is missing, unexpected or of another shape, and then changes nothing.
-    """
-    here = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
-    while not state.keys() & here.keys() and len({name.partition(".")[:2] for name in state}) == 1:
+    "Put the tensors into the model. Raises `ValueError` naming those that are missing, unknown or misfit."
+    mine = model.state_dict()
+    while not state.keys() & mine.keys() and len({name.partition(".")[:2] for name in state}) == 1:
         if "." not in next(iter(state)):
             break
         state = {name.partition(".")[2]: tensor for name, tensor in state.items()}
     state = {name: tensor for name, tensor in state.items() if not name.startswith(AUXILIARY)}
-    there = {name: tuple(tensor.shape) for name, tensor in state.items()}
-    differ = [name for name in {**here, **there} if here.get(name) != there.get(name)]
-    differ = [name for name in differ if not name.endswith(".num_batches_tracked")]  # old files lack it
-    head = f"{head_name(model)}."
-    left_out = [name for name in differ if name.startswith(head) and name in state]
-    shapes = [(here.get(name), there.get(name)) for name in left_out]
-    if not all(mine and mine[1:] == other[1:] for mine, other in shapes):
-        left_out = []
-    faults = [name for name in differ if name not in left_out]
-    if faults:
-        text = [f"{name} is {there.get(name)} there and {here.get(name)} here" for name in faults]
+    head = [name for name in state.keys() & mine.keys() if name.startswith(f"{head_name(model)}.")]
+    classes_alone = all(mine[name].shape[1:] == state[name].shape[1:] for name in head)
+    left_out = [name for name in head if classes_alone and mine[name].shape != state[name].shape]
+    try:
+        model.load_state_dict(state | {name: mine[name] for name in left_out})
+    except RuntimeError as e:
+        faults = " ".join(str(e).partition(":")[2].split())[:400]
         raise ValueError(
-            f"{source} does not fit {type(model).__name__}: {first_few(text)}; "
-            "give the weights of this very model, or weights='none'."
-        )
-    fits = {name: tensor for name, tensor in state.items() if name not in left_out}
-    model.load_state_dict(fits, strict=False)
-    return left_out
+            f"{source} does not fit {type(model).__name__}: {faults} "
+            "Give the weights of this very model, or weights='none'."
+        ) from None
+    return sorted(left_out)
 
 
 def load_file(model: nn.Module, path: str | Path):

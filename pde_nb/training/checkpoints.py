@@ -111,10 +111,9 @@ def load_state(
         with safe_open(path, "pt") as f:
             tensors = {name: f.get_tensor(name) for name in f.keys()}
             remarks = f.metadata() or {}
-        first = "state" in remarks  # version 1 had a remark for each
-        head = dict(remarks, kind=remarks["pde_nb"]) if first else json.loads(remarks["pde_nb"])
-        text, version = head["state"], int(head["version"])
-        if int(head["checksum"]) != checksum(text, tensors):
+        head = json.loads(remarks["pde_nb"])
+        text, version = head["state"], head["version"]
+        if head["checksum"] != checksum(text, tensors):
             raise ValueError("its checksum is wrong, so some of it was damaged")
         if head["kind"] != kind:
             raise ValueError(f"it holds a {head['kind']}")

@@ -43,7 +43,6 @@ from ..prediction.predictor import Predictor
 from .checkpoints import load_state, save_state
 from .finished import prediction_columns, predictor_of, save_portable
 from pde_nb.training.folder import (
-    ENDED_EARLY,
     LASTING,
     REMEDY,
     RUN_FILES,
@@ -81,7 +80,6 @@ class RunOptions(Checked):
     checkpoint_every: NonNegative = 30.0  # seconds
     bar: bool = True  # show progress
     minutes: Positive | None = None  # that training may take, both stages; None: as long as it takes
-    resume: bool = False  # go on with a run that was ended by its time
     opened: dict | None = None  # how the data was opened, for the record
     began: Callable[[Trainer, dict], None] | None = None  # called before training, with run and config
     # of two stages: folder in which runs that have the same first one share it; None: it is in OUT/first
@@ -104,10 +102,7 @@ class Fit:
     selected: Trainer = None  # the run with the selected weights
 
     def __repr__(self):
-        record = self.record
-        worst = ", ".join(f"{percent(record.figures(s).worst_group)} on {s}" for s in record.splits)
-        title = f"{record.method_title} on {record.config['data']}"
-        return f"<Fit: {title}; worst group {worst}; print(fit.record) shows every group>"
+        return str(self.record)
 
     @cached_property
     def predictor(self) -> Predictor:
@@ -155,7 +150,7 @@ def robust_fit(
 ) -> Fit:
     """Train, select by worst-group accuracy on validation, evaluate the test set once.
 
-    The options are those of the run (`RunOptions`: out, restart, checkpoint_every, bar, minutes, resume,
+    The options are those of the run (`RunOptions`: out, restart, checkpoint_every, bar, minutes,
     on_epoch, …), those of its decisions (`decide`: schedule, preset, weights, inputs, train_by, seed,
     device), and by their own names the fields of `Settings`, of the method and of PDE's `Schedule`, such as
     lr=1e-3 or warmup_epochs=40. Raises `ValueError` for input that cannot be used, with the remedy. On a CPU,
@@ -184,7 +179,7 @@ def fit_spec(
         warnings.simplefilter("always")
         run = build(spec, data, options.bar and ranks.main, ranks)
     config = built_config(spec, run)
-    asked = {name: getattr(options, name) for name in ("minutes", "restart", "resume")}
+    asked = {name: getattr(options, name) for name in ("minutes", "restart")}
     versions = {"the version of pde_nb": __version__, "the version of numpy": np.__version__}
     ranks.check_alike(versions | flat(config) | asked | dict(kept=options.out is not None))
     if options.began:
@@ -208,12 +203,8 @@ def fit_run(
     "Train a run, or read how it ended; in its folder, where it has one."
     ranks, folder = run.ranks, None if options.out is None else Path(options.out)
     with Checkpointer(folder, options.checkpoint_every, ranks) if folder else nullcontext() as checkpointer:
-        told = (options.on_epoch, folder) if ranks.main else (None, None)  # of several ranks one tells
-        logs = Logs(*told, config, options.restart)
         if folder and ranks.once(is_finished, folder, config, options, data):
-            record = read_result(folder, run)
-            logs.finish(record, again=True)
-            return Fit(run.model, record, None, run)
+            return Fit(run.model, read_result(folder, run), None, run)
         first = fit_first(run, config, notes, options, data) if run.method.first() else None
         if first is None and isinstance(run.method, Fitted):
             use_first(run, run)
@@ -221,14 +212,15 @@ def fit_run(
         ranks.check_alike({"the first epoch": zlib.crc32(order.tobytes())})
         if folder:
             checkpointer.load(run)
-            run.stopped = None if run.stopped in ENDED_EARLY else run.stopped
-        callbacks = logs.callbacks(run)  # of a run that goes on: from where it was left
+            run.stopped = None if run.stopped == TIME_UP else run.stopped
+        # an epoch is told before it is in a checkpoint, so that none is kept and not told
+        callbacks = [Logs(run, options.on_epoch, folder, config)]
         if options.minutes:
             callbacks.append(Clock(options.minutes, first.seconds if first else 0.0))
         if folder:
             callbacks.append(checkpointer)
         train(run, callbacks, options.bar)
-        record = logs.finish(conclude(run, config, notes, first, options.minutes))
+        record = conclude(run, config, notes, first, options.minutes)
         if folder:
             ranks.once(write_result, folder, run, config, record, is_first)
     return Fit(run.model, record, run, run)
@@ -250,11 +242,8 @@ def fit_first(run: Trainer, config: dict, notes: list[str], options: RunOptions,
     out = options.out and Path(options.out) / "first"
     if shared:
         out = Path(options.first_in) / f"{one.method.name}-{config_digest(own)}"
-    share = 0.5  # of the time, where it is open how many epochs there are
-    if one.n_epochs and run.n_epochs:
-        share = one.n_epochs / (one.n_epochs + run.n_epochs)
-    how = dict(out=out, restart=options.restart and not shared, resume=False, on_epoch=None)
-    how |= dict(minutes=options.minutes and options.minutes * share)
+    how = dict(out=out, restart=options.restart and not shared, on_epoch=None)
+    how |= dict(minutes=options.minutes and options.minutes / 2)
     record = fit_run(one, own, notes, replace(options, **how), data, is_first=True).record
     use_first(run, one)
     return FirstStageRecord(
@@ -305,8 +294,7 @@ def is_finished(folder: Path, config: dict, options: RunOptions, data: Data) -> 
         if not can_go_on(folder):
             return True
         had = RunRecord.read(folder).minutes
-        more = options.minutes is not None and had is not None and options.minutes > had
-        if not (options.resume or more):
+        if had is None or options.minutes is None or options.minutes <= had:
             return True
     if can_go_on(folder):  # what it came to is taken back, the record first; its checkpoint stays
         for name in RUN_FILES:

@@ -19,7 +19,7 @@ from ..data.dataset import Data, check_data
 from ..grouping.guess import MOST_WRONG, predict_groups, with_guess
 from ..grouping.representation import represent
 from .checkpoints import load_state, save_state
-from .folder import GROUPS_FILE, fingerprint, flat, guess_of_state, read_record_of, run_file
+from .folder import GROUPS_FILE, fingerprint, guess_of_state, read_record_of, run_file
 from .spec import choose
 
 # %% ../../nbs/09_training/14_grouped.ipynb #gr00002
@@ -142,10 +142,6 @@ def keep_groups(folder, data: Data):
     path = Path(folder) / GROUPS_FILE
     if data.guess is None or not path.exists():
         return save_groups(folder, data)
-    then, now = flat(load_state(path, "groups")["record"]["asked"]), flat(data.guess.record["asked"])
-    names = [name for name in {**then, **now} if then.get(name) != now.get(name)]
-    if names:
-        parts = [f"{name} is {then.get(name)!r} there and {now.get(name)!r} here" for name in names]
-        raise ValueError(
-            f"{str(path)!r} keeps the groups of other runs: {'; '.join(parts)}. Name another folder."
-        )
+    then, now = load_state(path, "groups")["record"]["asked"], data.guess.record["asked"]
+    if then != now:
+        raise ValueError(f"{str(path)!r} keeps groups of other labels or data ({then}); name another folder.")

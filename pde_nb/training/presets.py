@@ -197,29 +197,18 @@ from ..data.published import PUBLISHED, count_cells
 
 # %% ../../nbs/09_training/09_presets.ipynb #made0002
 def preset_for(data: Data, method: str, variant: str) -> Preset:
-    """The known settings of a method on a data set, which is compared with the published one.
+    """The known settings of a method on a data set; warns where the data is not the published set.
 
-    Raises `ValueError` where there are none, and for data that has the name and is another set.
-    """
+    Raises `ValueError` where there are none."""
     preset = find_preset(data.name, method, variant)
-    want, kind = np.array(PUBLISHED[data.name]), data.inputs.kind
-    texts = data.name == "civilcomments"
-    fits = kind == "texts" and "black" in data.attributes if texts else kind in ("pictures", "pixels")
-    have = cell_counts(data) if fits and data.n_classes == 2 else np.zeros((3, 0), int)
+    published, have = np.array(PUBLISHED[data.name]), cell_counts(data)
     if have.shape[1] == 1:
-        want = want.sum(1, keepdims=True)
-    same_size = (have.sum(1) == want.sum(1)).all()  # labels may have been corrected
-    if have.shape != want.shape or ((have > want).any() and not same_size):
-        raise ValueError(
-            f"preset={variant!r} was made for the published data set {data.name!r} ({want.sum():,} examples, "
-            f"4 groups); this is another one: {kind}, {data.n_classes} classes, {data.train_groups.n_groups} "
-            f"groups, {len(data):,} examples. Give it another name and leave the preset out; a schedule or "
-            "settings of the preset can be given by themselves, from find_preset(…)."
-        )
-    if (have != want).any():
+        published = published.sum(1, keepdims=True)
+    if not np.array_equal(have, published):
         warnings.warn(
-            f"preset={variant!r} was made for the {want.sum():,} published examples of {data.name!r}; this "
-            f"data has {have.sum():,}, or other labels. The figures of its source are not to be expected."
+            f"preset={variant!r} was made for the {published.sum():,} published examples of {data.name!r}; "
+            f"this data has {have.sum():,}, or other labels or groups. The figures of its source are not to "
+            "be expected."
         )
     return preset
 
@@ -228,7 +217,7 @@ def cell_counts(data: Data) -> np.ndarray:
     "Examples in each split and group, as `PUBLISHED` has them; in each split where groups are not known."
     if data.guess is not None or data.partial:
         return np.array([[len(data.rows(split))] for split in SPLITS])
-    if data.name == "civilcomments":
+    if data.name == "civilcomments" and "black" in data.attributes:
         used = data.split >= 0
         return count_cells(data.y[used], data.attributes["black"][used], data.split[used])
     return np.array([data.groups(split).counts for split in SPLITS])

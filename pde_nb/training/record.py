@@ -29,7 +29,7 @@ from ..core.tables import Table, percent, rearm
 from ..data.blanks import KeptGuess
 from ..data.inputs import PREPARATION
 from ..methods.registry import method_title
-from .folder import PARTS, completion, kept_guess, read_record_of, run_file, write_record_of
+from .folder import COMPLETE, PARTS, kept_guess, read_record_of, run_file, write_record_of
 from .trainer import Trainer
 
 # %% ../../nbs/09_training/10_record.ipynb #rc00002
@@ -163,7 +163,7 @@ class RunRecord:
             return cls.from_dict(read_checked(path, RECORD, ANOTHER), name=path.stem)
         if not (path / "record.json").exists():
             missing = "is not the folder of a finished run: it has no record.json"
-            raise ValueError(f"{str(path)!r} {missing}. {completion(path)}")
+            raise ValueError(f"{str(path)!r} {missing}. {COMPLETE}")
         plain = read_record_of(path, remedy)
         where, files = dict(name=path.resolve().name, folder=path), plain["files"]
         if any((path / name).exists() for name in files):  # else it is a record alone

@@ -74,11 +74,6 @@ def check_run(run):  # a `Trainer` that is being made
             f"patience={settings.patience}: the method {method.name!r} decides itself when a stage is over "
             "and when it stops; leave patience out, and give rounds or epochs to make that sooner."
         )
-    if settings.batch_size < run.ranks.n:
-        raise ValueError(
-            f"batch_size={settings.batch_size} cannot be shared by {run.ranks.n} processes, and it is that "
-            f"of all together; give at least {run.ranks.n}, or start fewer (torchrun --nproc_per_node)."
-        )
 
 # %% ../../nbs/09_training/05_settings.ipynb #2ffe30a2
 UNDECAYED = ("bias", "LayerNorm.weight")  # parts of names

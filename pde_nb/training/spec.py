@@ -20,7 +20,6 @@ from ..algorithm.expansion import Schedule
 from ..algorithm.groups import make_groups
 from ..core.arguments import lookup, whole_number
 from ..data.batches import Source
-from ..data.blanks import blank_cells
 from ..data.dataset import Data, check_data
 from ..data.inputs import make_source
 from ..methods.base import Method, describe
@@ -246,12 +245,6 @@ def regrouped(data: Data, by: tuple[str, ...] | None) -> Data:
         return data
     attributes = data.guess.attributes if data.guess else data.attributes
     columns = [lookup(name, attributes, "attribute") for name in by]
-    for name, column in zip(by, columns):
-        if n := int(blank_cells(column).sum()):
-            raise ValueError(
-                f"train_by={name!r} is blank in {n:,} of {len(column):,} rows and divides no training set; "
-                "have it predicted (groups='auto'), or take another attribute."
-            )
     groups = make_groups(data.y, *columns, names=(data.train_groups.variables[0], *by))
     return replace(data, train_groups=replace(groups, trusted=data.train_groups.trusted))
 

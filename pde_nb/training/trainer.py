@@ -22,7 +22,7 @@ from ..data.dataset import Data
 from ..methods.base import Batch, Method
 from . import selection
 from .checkpoints import identity
-from .progress import device_error, has_bf16, progress_bar
+from .progress import out_of_memory, progress_bar
 from .ranks import ALONE, Ranks, generators_kept, seed_generators
 from .selection import predict
 from .settings import Settings, check_run, make_optimiser
@@ -91,7 +91,6 @@ class Trainer:
             self.notes.append(f"{len(self.networks)} {note}")
         trained = nn.ModuleList(self.networks) if self.own else self.model
         self.optimiser = make_optimiser(trained, settings, fused=device.type == "cuda")
-        self.bf16 = settings.bf16 and has_bf16(device, self.notes.append)
         # of each row of the data: class, group, and position among the training examples
         self.y = torch.as_tensor(self.data.y, device=device)
         self.groups = torch.as_tensor(self.data.train_groups.ids, device=device)
@@ -152,7 +151,7 @@ class Trainer:
 
     def autocast(self):
         "Arithmetic in bfloat16 where the run asks for it."
-        return torch.autocast(self.device.type, torch.bfloat16) if self.bf16 else nullcontext()
+        return torch.autocast(self.device.type, torch.bfloat16) if self.settings.bf16 else nullcontext()
 
     def batch(self, rows: np.ndarray) -> Batch:
         "A batch of training as the method sees it, with what the networks say of it."
@@ -316,8 +315,8 @@ def train(
                 train_epoch(run, tell)
         except NotFinite as e:
             run.stopped = str(e)
-        except RuntimeError as e:
-            raise device_error(run, e) from None
+        except torch.cuda.OutOfMemoryError as e:
+            raise out_of_memory(run, e) from None
         tell(over=True)
     if run.best_weights is None:
         finite = "finite" not in run.stopped
