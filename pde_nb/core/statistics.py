@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['FAR', 'GAP', 'Summary', 'summary', 'prediction_interval', 'z_value', 'wilson_interval', 'exact_bounds',
-           'detectable_difference', 'holm', 'far_rows', 'far_columns']
+           'detectable_difference', 'holm', 'far_rows']
 
 # %% ../../nbs/01_core/04_statistics.ipynb #mv000021
 from dataclasses import dataclass
@@ -138,14 +138,3 @@ def far_rows(
     steps = away[order] / spread
     alone = (steps[1:] > FAR) & (steps[1:] / GAP > np.maximum(steps[:-1], 1))
     return np.sort(there[order[1 + int(alone.argmax()) :]]) if alone.any() else there[:0]
-
-
-def far_columns(
-    x: Float[np.ndarray, "n d"],
-) -> dict[int, Int[np.ndarray, " k"]]:
-    "The columns of an array that have values absurdly far from all others, and the rows of these."
-    low, high = np.quantile(x[:: max(1, len(x) // 1000)].astype(np.float64), [0.25, 0.75], axis=0)
-    reach = np.maximum(x.max(0), -x.min(0)).astype(np.float64)
-    doubtful = np.flatnonzero(reach > FAR * (high - low) / 8).tolist()  # most need no closer look
-    rows = {column: far_rows(x[:, column].astype(np.float64)) for column in doubtful}
-    return {column: at for column, at in rows.items() if len(at)}

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['BACKGROUND', 'CACHE_VERSION', 'TOGETHER', 'WINDOW', 'GPU_SHARE', 'IMAGENET', 'AUGMENTATIONS', 'upright_rgb', 'fitted',
-           'read_picture', 'decode', 'decode_all', 'state_of_files', 'decoded', 'batches', 'Source', 'settings_digest',
-           'check_rows', 'check_device', 'DeviceArray', 'channel_moments', 'PixelSource']
+           'decode', 'decode_all', 'state_of_files', 'decoded', 'batches', 'Source', 'settings_digest', 'check_rows',
+           'check_device', 'DeviceArray', 'channel_moments', 'PixelSource']
 
 # %% ../../nbs/04_data/09_batches.ipynb #ab829062
 import hashlib
@@ -13,6 +13,7 @@ import os
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -68,36 +69,23 @@ def fitted(image, size: int, centre: int | None) -> UInt8[np.ndarray, "3 size si
     return np.ascontiguousarray(np.asarray(image).transpose(2, 0, 1))
 
 
-def read_picture(
-    path,  # of the picture file
-    size: int,  # side of the square, in pixels
-    centre: int | None = None,  # as in `decode`
-) -> tuple[UInt8[np.ndarray, "3 size size"], bool]:
-    "The pixels of one picture, and whether the file has more than one frame. Raises as `decode` does."
-    try:
-        with Image.open(path) as image:
-            moving = getattr(image, "is_animated", False)
-            image.load()
-            return fitted(upright_rgb(image), size, centre), moving
-    except Exception as e:  # a damaged file can raise anything
-        reason = getattr(e, "strerror", None) or e
-        raise ValueError(f"{path}: the picture cannot be read ({reason}); fetch it again, or mend it.") from e
-
-
 def decode(
     path,  # of the picture file
     size: int,  # side of the square, in pixels
     centre: int | None = None,  # side of the square that is cut out of the file's middle first; None: none
 ) -> UInt8[np.ndarray, "3 size size"]:  # red, green, blue
-    """One picture as 8-bit RGB, with a warning for an animation.
+    """One picture as 8-bit RGB, of an animation its first frame.
 
     Raises `ValueError`, naming the file, for one that is missing, empty, cut off, damaged, too large or no
     picture.
     """
-    pixels, moving = read_picture(path, size, centre)
-    if moving:
-        warnings.warn(f"{path} has several frames; the first is used.")
-    return pixels
+    try:
+        with Image.open(path) as image:
+            image.load()
+            return fitted(upright_rgb(image), size, centre)
+    except Exception as e:  # a damaged file can raise anything
+        reason = getattr(e, "strerror", None) or e
+        raise ValueError(f"{path}: the picture cannot be read ({reason}); fetch it again, or mend it.") from e
 
 # %% ../../nbs/04_data/09_batches.ipynb #dc000002
 CACHE_VERSION = 1  # raise it when decoding changes
@@ -130,29 +118,22 @@ def decode_all(
 
 
 def state_of_files(root: Path, files: list[str]) -> str:
-    "A digest of names, sizes and times of change. Raises `ValueError` for missing files."
-    state, missing = hashlib.sha256(), []
+    "A digest of names, sizes and times of change."
+    state = hashlib.sha256()
     for name in files:
-        try:
+        with suppress(OSError):  # one that is missing is told when it is to be decoded
             about = os.stat(root / name)
             state.update(f"{name}\0{about.st_size}\0{about.st_mtime_ns}\n".encode())
-        except OSError:
-            missing.append(name)
-    if missing:
-        raise ValueError(
-            f"{len(missing)} of {len(files)} pictures are not in {root}, "
-            f"the first is {missing[0]!r}; check the folder, or drop their rows."
-        )
     return state.hexdigest()
 
 
 def decoded(inputs: Pictures, size: int, centre, progress: bool) -> Iterator[np.ndarray]:
     "The pixels of all pictures, block by block; one error at the end for all that cannot be decoded."
-    faults, moving, n = [], [], len(inputs)
+    faults, n = [], len(inputs)
 
     def attempt(name):
         try:
-            return read_picture(Path(inputs.root) / name, size, centre)
+            return decode(Path(inputs.root) / name, size, centre)
         except ValueError as e:
             return e
 
@@ -163,20 +144,13 @@ def decoded(inputs: Pictures, size: int, centre, progress: bool) -> Iterator[np.
         for at in range(0, n, TOGETHER):
             names = inputs.files[at : at + TOGETHER]
             pixels = np.zeros((len(names), 3, size, size), np.uint8)
-            for i, (name, result) in enumerate(zip(names, pool.map(attempt, names))):
+            for i, result in enumerate(pool.map(attempt, names)):
                 if isinstance(result, ValueError):
                     faults.append(str(result))
                     continue
-                pixels[i], several_frames = result
-                if several_frames:
-                    moving.append(name)
+                pixels[i] = result
             bar.update(len(names))
             yield pixels
-    if moving:
-        warnings.warn(
-            f"{len(moving)} of {n} pictures have several frames, the first is {moving[0]!r}; "
-            "the first frame is used."
-        )
     if faults:
         more = [f"… and {len(faults) - 5} more"] if len(faults) > 5 else []
         first = f"{len(faults)} of {n} pictures cannot be decoded; mend them or drop their rows:"

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['SPLITS', 'split_code', 'split_codes', 'part_of_groups', 'Data', 'split_counts', 'names_of_groups', 'check_data',
-           'make_data', 'divide_groups', 'complete_split', 'from_arrays', 'far_notes']
+           'make_data', 'divide_groups', 'complete_split', 'from_arrays']
 
 # %% ../../nbs/04_data/04_data.ipynb #112b89fa
 import warnings
@@ -24,7 +24,6 @@ from pde_nb.algorithm.groups import (
     random_rank,
 )
 from ..core.arguments import did_you_mean
-from ..core.statistics import far_columns
 from ..core.tables import Table
 from pde_nb.data.blanks import (
     Guess,
@@ -540,20 +539,4 @@ def from_arrays(
     Raises `ValueError` for what cannot be trained on; warns of, and notes, what a user should know.
     """
     attributes = {} if attribute is None else attribute
-    inputs = make_arrays(x)
-    notes = (*options.pop("notes", ()), *far_notes(inputs))
-    return make_data(inputs, y, attributes, split, notes=notes, **options)
-
-
-def far_notes(inputs: Arrays) -> list[str]:
-    "What to know of features with values absurdly far from all others."
-    if inputs.kind != "features" or inputs.path is not None:  # in a file they are not looked for
-        return []
-    notes = [
-        f"column {column} of x has {len(rows):,} of {len(inputs):,} values absurdly far from the others, "
-        f"the first, {inputs.x[rows[0], column]:g}, in row {rows[0]}: once standardised, the others are all "
-        "alike"
-        for column, rows in far_columns(inputs.x).items()
-    ]
-    more = [f"{len(notes) - 3} more columns have such values"] if len(notes) > 3 else []
-    return notes[:3] + more
+    return make_data(make_arrays(x), y, attributes, split, **options)

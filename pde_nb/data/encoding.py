@@ -112,10 +112,16 @@ class ColumnCode:
 
     @classmethod
     def from_dict(cls, plain: dict) -> "ColumnCode":
-        how = HowRead(**dict(plain["how"], units=tuple(plain["how"]["units"])))
+        how = dict(plain["how"])
+        units = [unit for unit in how.pop("units", ()) if unit]
+        if units:
+            raise ValueError(
+                f"the column {plain['name']!r} was learned from numbers with a unit, {units[0]!r}, which are "
+                "no longer read; train again on bare numbers."
+            )
         values = None if plain["values"] is None else np.array(plain["values"], str)
         standard = plain["standard"] and Standard.from_dict(plain["standard"])
-        return cls(plain["name"], how, standard, values, plain["middle"])
+        return cls(plain["name"], HowRead(**how), standard, values, plain["middle"])
 
 
 def as_plain(code) -> dict:

@@ -473,8 +473,7 @@ def picture_findings(folder: Path, files, progress: bool) -> Iterator[Finding]:
     sizes = file_sizes(folder, names.tolist())
     some = names[sizes > 0]
     bar = dict(total=len(some), desc="opening", unit=" pictures", disable=not progress)
-    with warnings.catch_warnings(), ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
-        warnings.simplefilter("ignore")  # of animations
+    with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
         faults = [text for text in tqdm(pool.map(fault, some), **bar) if text]
     kinds = {"are missing": names[sizes < 0], "are empty": names[sizes == 0], "cannot be decoded": faults}
     for what, bad in kinds.items():

@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['ROW_NUMBERS', 'HEAD', 'TOLD', 'FILE_COLUMNS', 'check_table_file', 'read_table', 'table_pieces', 'text_frames',
-           'parquet_frames', 'check_twice', 'check_fields', 'check_names_again', 'feature_columns', 'row_of', 'filled',
-           'check_names', 'text_column', 'from_table', 'picture_inputs', 'as_frame', 'as_list', 'check_roles',
-           'from_folder', 'example_table']
+           'parquet_frames', 'check_twice', 'check_fields', 'feature_columns', 'row_of', 'filled', 'check_names',
+           'text_column', 'from_table', 'picture_inputs', 'as_frame', 'as_list', 'check_roles', 'from_folder',
+           'example_table']
 
 # %% ../../nbs/04_data/05_tables.ipynb #ta000003
 import gzip
@@ -82,7 +82,7 @@ def table_pieces(
 ) -> Iterator:  # of DataFrames
     """A table piece by piece, in memory that does not grow with the file.
 
-    Raises `ValueError` for what is no table, names a column twice, or has the names again among its rows.
+    Raises `ValueError` for what is no table, or names a column twice.
     """
     path = Path(path).expanduser()
     check_table_file(path)
@@ -96,14 +96,12 @@ def table_pieces(
         frames = parquet_frames(path, size)
     else:
         frames = text_frames(path, kind, size, literal, as_text)
-    names, row = next(frames), 0
+    names = next(frames)
     check_twice(names, path)
     for frame in frames:
         if kind != "parquet":
             check_fields(frame, names, path)
-            check_names_again(frame, names, path, row)
             frame = frame.reset_index(drop=True)
-        row += len(frame)
         yield frame
 
 
@@ -179,21 +177,6 @@ def check_fields(frame, names, path):
         raise ValueError(
             f"the rows of {path} have more fields than its {len(names)} column names; "
             "name every column, and look for commas at the ends of lines."
-        )
-
-
-def check_names_again(frame, names, path, first: int):
-    "Refuse a row that has the names of the columns in its cells; `first`: position of the first row."
-    names = [name for name in frame.columns if name in names]
-    texts = [name for name in names if not is_numbers(frame[name])]
-    rows = np.arange(len(frame) if texts else 0)
-    for name in sorted(names, key=lambda name: name not in texts):  # a name such as 2020 is read as a number
-        wanted = name if name in texts else need("pandas", "a table").to_numeric(name, errors="coerce")
-        rows = rows[(frame[name].iloc[rows] == wanted).to_numpy(bool)]
-    if len(rows):
-        cells = listed(Origin(file=path), frame[texts[0]], rows, first)
-        raise ValueError(
-            f"{path} has the names of its columns again below the first line: {cells}; delete them."
         )
 
 # %% ../../nbs/04_data/05_tables.ipynb #ta000009

@@ -226,7 +226,7 @@ def number_column(code: ColumnCode) -> dict:
     how = code.how
     about = dict(name=code.name, is_a=how.kind, fills_missing=code.middle)
     if how.mark:
-        about |= dict(decimal_mark=how.mark, units=list(how.units))
+        about |= dict(decimal_mark=how.mark)
     return about if how.day_first is None else about | dict(day_first=how.day_first)
 
 
