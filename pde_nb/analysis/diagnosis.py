@@ -4,14 +4,13 @@
 
 # %% auto #0
 __all__ = ['SMALL_PART', 'FOLDS', 'PENALTIES', 'FAILING', 'SELDOM', 'MOSTLY', 'FEW', 'MAX_VALUES', 'KEPT', 'REPEATS', 'MORE',
-           'INPUT_NAMES', 'LABELLED', 'SAYS', 'cross_table', 'agreeing', 'cramers_v', 'association', 'by_cell',
-           'halves', 'strength', 'growth_ratio', 'spurious_first', 'parts_of', 'probe', 'folds_of', 'balanced_accuracy',
-           'shortcut_test', 'worst_gain', 'conflicting_fare_worse', 'probe_rows', 'small_inputs', 'word_counts',
-           'projected', 'shortcut_verdict', 'condition_verdict', 'examine', 'growth_estimate', 'overall_verdict',
-           'validation_power', 'next_labels', 'alike', 'labels_after', 'suggestion', 'Diagnosis', 'diagnose',
-           'candidates', 'without_attribute', 'check_features', 'check_classes', 'headline', 'reasons',
-           'condition_reason', 'shortcut_reason', 'learnable', 'first_of', 'details', 'validation_lines',
-           'attribute_lines', 'condition_lines', 'shortcut_lines']
+           'INPUT_NAMES', 'LABELLED', 'CONDITION', 'SHORTCUT', 'cross_table', 'agreeing', 'cramers_v', 'association',
+           'by_cell', 'halves', 'strength', 'growth_ratio', 'spurious_first', 'parts_of', 'probe', 'folds_of',
+           'balanced_accuracy', 'shortcut_test', 'worst_gain', 'conflicting_fare_worse', 'probe_rows', 'small_inputs',
+           'word_counts', 'projected', 'shortcut_verdict', 'condition_verdict', 'examine', 'growth_estimate',
+           'overall_verdict', 'validation_power', 'next_labels', 'alike', 'labels_after', 'suggestion', 'Diagnosis',
+           'diagnose', 'candidates', 'without_attribute', 'check_classes', 'headline', 'reasons', 'listed', 'ranged',
+           'learnable', 'details', 'group_rows', 'attribute_lines']
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #697dc95a
 import json
@@ -21,16 +20,14 @@ from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from rich.cells import cell_len
 from sklearn.decomposition import PCA
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import mutual_info_score
 
 from ..algorithm.groups import Groups, balanced_counts, group_names, random_rank
 from ..core.arguments import visible, whole_number
 from ..core.statistics import detectable_difference, wilson_interval, z_value
-from ..core.tables import escape_markdown, fenced, fill
+from ..core.tables import Table, percent
 from ..data.dataset import Data, check_data, names_of_groups
 from ..data.examples import Pictures
 from ..grouping.labelling import ENOUGH, labelled_data
@@ -69,15 +66,13 @@ def cramers_v(table: Int[np.ndarray, "K A"]) -> float:
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #9a60cdc3
 def association(table: Int[np.ndarray, "K A"], rng: np.random.Generator) -> dict[str, float]:
     """How much label and attribute have to do with each other: `agree` of `n` examples, this share with its
-    interval (`alpha_hat`, `alpha_low`, `alpha_high`), V with its own, mutual information in bits."""
+    interval (`alpha_hat`, `alpha_low`, `alpha_high`), and V with its own."""
     n, agree = int(table.sum()), int(table[agreeing(table)].sum())
     low, high = wilson_interval(agree, n)
     link = dict(agree=agree, n=n, alpha_hat=agree / n, alpha_low=float(low), alpha_high=float(high))
     draws = [cramers_v(t.reshape(table.shape)) for t in rng.multinomial(n, table.ravel() / n, 200)]
     low, high = np.quantile(draws, (0.025, 0.975))
-    bits = mutual_info_score(None, None, contingency=table) / np.log(2)
-    link |= dict(cramers_v=cramers_v(table), v_low=float(low), v_high=float(high))
-    return link | dict(mutual_information=float(bits))
+    return link | dict(cramers_v=cramers_v(table), v_low=float(low), v_high=float(high))
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #4de33dc8
 def by_cell(cell: Int[np.ndarray, " n"], rng: np.random.Generator) -> Int[np.ndarray, " n"]:
@@ -525,26 +520,24 @@ def suggestion(
     "The method for this verdict with its command and the reason; sizes of warm-up set and smallest group."
     smallest = int(groups.counts[groups.counts > 0].min())
     warmup = int(balanced_counts(groups.trusted_counts, FEW if smallest < FEW else None, "skip").sum())
+    why = dict(
+        likely=f"auto takes the cheapest method that is enough; the smallest group has {smallest:,} rows",
+        unclear="run this first, then the same with --method auto, and compare worst groups on validation",
+        unlikely="nothing speaks against plain training; compare the groups afterwards",
+    )[verdict]
     states = {a["state"] for a in attributes}
-    method = "erm"
-    if "examined" not in states and "no conflict" in states:
-        why = "without conflicting examples no method with groups can help; collect some, and diagnose again"
-    elif "examined" not in states:
+    if "examined" not in states:
         why = "no attribute could be examined; name one that varies and should not matter, and diagnose again"
-    elif verdict == "unlikely":
-        why = "nothing speaks against plain training; compare the groups afterwards"
-    elif verdict == "unclear":
-        why = "run this first, then the same with --method auto, and compare the worst groups on validation"
-    else:
-        method = "auto"
-        why = f"auto takes the cheapest method that is enough; the smallest group has {smallest:,} rows"
+        if "no conflict" in states:
+            why = "without conflicting examples no method with groups can help; collect some, diagnose again"
+    method = "auto" if verdict == "likely" else "erm"
     asked = dict(method=method, command=f"{command} --method {method}", why=why)
     return dict(warmup=warmup, per_group=smallest, **asked)
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #ec1eadac
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Diagnosis:
-    "What is known before training. `print` shows it as text."
+    "What is known before training; it shows itself as text."
 
     data: str  # name of the data set
     kind: str  # of its inputs
@@ -577,10 +570,7 @@ class Diagnosis:
         lines = [headline(self), *(f"  {reason}" for reason in reasons(self)), "", *details(self)]
         return "\n".join(map(visible, lines))
 
-    def _repr_markdown_(self):
-        bullets = [f"- {escape_markdown(reason)}" for reason in reasons(self)]
-        text = fenced("\n".join(map(visible, details(self))))
-        return "\n".join([f"**{escape_markdown(headline(self))}**", "", *bullets, "", text]) + "\n"
+    __repr__ = __str__
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #94b96882
 INPUT_NAMES = dict(table="columns", texts="words", pictures="small pixels", pixels="small pixels")
@@ -608,12 +598,14 @@ def diagnose(
     train, groups = data.rows("train"), data.groups("train")
     rows, weight = probe_rows(groups, whole_number("max_examples", max_examples, 100), rng)
     y = data.y[train]
-    check_classes(data, y, y[rows])
+    check_classes(data, y[rows])
     val, of_val, apart = data.rows("val"), data.evaluation("val"), np.random.default_rng([seed, 1])
     judged = probe_rows(of_val, max_examples, apart)[0] if len(val) and alike(groups, of_val) else val[:0]
     at = np.concatenate([train[rows], val[judged]])
     if x is not None:
-        x, seen = check_features(x, len(data))[at], "features given"
+        if np.ndim(x) != 2 or len(x) != len(data) or not np.isfinite(x).all():
+            raise ValueError(f"x: give a row of finite numbers for each of the {len(data):,} examples.")
+        x, seen = np.asarray(x, np.float32)[at], "features given"
     else:
         x, seen = small_inputs(data, at, len(rows)), INPUT_NAMES.get(data.inputs.kind, data.inputs.kind)
     gains = ()
@@ -680,31 +672,30 @@ def without_attribute(data: Data) -> Data:
     return replace(data, attributes={}, train_groups=classes, eval_groups=classes, notes=tuple(notes))
 
 
-def check_features(x, n: int) -> Float[np.ndarray, "n d"]:
-    "Features of all examples as numbers. Raises `ValueError` where they do not fit."
-    x = np.asarray(x, np.float32)
-    if x.ndim != 2 or len(x) != n or not np.isfinite(x).all():
+def check_classes(data: Data, probed: Int[np.ndarray, " m"]):
+    "Raises `ValueError` for a class with too few examples in what the probes see."
+    counts, least = np.bincount(probed, minlength=data.n_classes), 2 * FOLDS
+    if counts.min() < least:
+        few = f"the class {data.classes[counts.argmin()]!r} has {counts.min()} of {len(probed):,} examples"
         raise ValueError(
-            f"the features have shape {x.shape} for {n} examples, or values that are not finite; "
-            "give one row of finite numbers per example, of every split."
+            f"{few} that the probes see; nothing can be said with fewer than {least} of each: add some, "
+            "raise max_examples, or leave that class out."
         )
-    return x
-
-
-def check_classes(data: Data, y: Int[np.ndarray, " n"], probed: Int[np.ndarray, " m"]):
-    "Raises `ValueError` for a class with too few examples, in training or in what the probes see."
-    least = 2 * FOLDS
-    remedies = "add some, or leave that class out", "raise max_examples, or join classes"
-    for labels, where, remedy in zip((y, probed), ("for training", "that the probes see"), remedies):
-        counts = np.bincount(labels, minlength=data.n_classes)
-        name, n = data.classes[int(counts.argmin())], int(counts.min())
-        if n < least:
-            raise ValueError(
-                f"the class {name!r} has {n} examples {where} of {len(labels):,}; "
-                f"nothing can be said with fewer than {least} of each class: {remedy}."
-            )
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #968969ec
+CONDITION = dict(
+    yes="The condition says yes: its feature is learned first with probability {:.0f} %, and stays ahead.",
+    no="The condition says no: its feature is learned first with probability {:.0f} %, and plain training "
+    "catches up.",
+    open="The condition cannot tell: its feature is learned first with probability {:.0f} %.",
+)
+SHORTCUT = dict(
+    yes="The shortcut test says yes: a plain probe gives up its worst part.",
+    no="The shortcut test says no: a plain probe loses nothing.",
+    open="The shortcut test cannot tell: the gain of balancing is uncertain.",
+)
+
+
 def headline(d: Diagnosis) -> str:
     "What stands first."
     if not d.examined:
@@ -719,103 +710,83 @@ def reasons(d: Diagnosis) -> list[str]:
     lines = []
     for a in d.attributes:
         if a["state"] == "no conflict":
-            why = "no training example conflicts with the label, so nothing can be tested."
-            lines.append(f"{a['name']}: {why}")
+            lines.append(f"{a['name']}: no training example conflicts with the label; nothing can be tested.")
         if a["state"] == "examined":
-            lines.append(f"{a['name']}: {a['verdict']}. {condition_reason(a)} {shortcut_reason(a)}")
+            condition = "The condition cannot tell: nothing can be learned from these inputs."
+            if a["spurious_first"] is not None:
+                condition = CONDITION[a["says"]["condition"]].format(100 * a["spurious_first"])
+            shortcut = SHORTCUT[a["says"]["shortcut"]]
+            if not a["learnable"]:
+                shortcut = "The shortcut test cannot tell: the probe hardly learns the label."
+            elif a["says"]["shortcut"] == "yes" and not a["looks_spurious"]:
+                shortcut += " But agreeing and conflicting examples fare alike, as where classes are unequal."
+            lines.append(f"{a['name']}: {a['verdict']}. {condition} {shortcut}")
     return lines
 
-
-SAYS = dict(yes="says yes", no="says no", open="cannot tell")
-
-
-def condition_reason(a: dict) -> str:
-    "What the condition says of an attribute."
-    if a["spurious_first"] is None:
-        return "The condition cannot tell: nothing can be learned from these inputs."
-    says = a["says"]["condition"]
-    then = ", and stays ahead" if says == "yes" else ""
-    if says == "no" and a["spurious_first"] > SELDOM:
-        then = ", but does not stay ahead"
-    first = f"its feature is learned first with probability {100 * a['spurious_first']:.0f} %"
-    return f"The condition {SAYS[says]}: {first}{then}."
-
-
-def shortcut_reason(a: dict) -> str:
-    "What the shortcut test says of an attribute."
-    says = a["says"]["shortcut"]
-    why = dict(no="a plain probe loses nothing", yes="a plain probe gives up its worst part")
-    why["open"] = (
-        "the gain of balancing is uncertain" if a["learnable"] else "the probe hardly learns the label"
-    )
-    doubt = " But agreeing and conflicting examples of a class fare alike; unequal classes alone can do that."
-    return (
-        f"The shortcut test {SAYS[says]}: {why[says]}.{doubt * (says == 'yes' and not a['looks_spurious'])}"
-    )
-
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #e898d34f
+def listed(rows: list[dict], most: int = 8) -> list[str]:
+    "The first rows of a table as lines, and how many more there are."
+    lines = Table(rows[0], [row.values() for row in rows[:most]]).text().split("\n")
+    return [f"  {line}" for line in lines] + [f"  … {len(rows) - most:,} more"] * (len(rows) > most)
+
+
+def ranged(ends, sign: str = "") -> str:
+    "A share and its interval, in percent without decimals."
+    value, low, high = (percent(end, 0, "", sign) for end in ends)
+    return f"{value} [{low}, {high}]"
+
+
 def learnable(of: dict) -> str:
     "How well a probe learns something, beside guessing."
-    accuracy, low, high, chance = (100 * value for value in of.values())
-    return f"{accuracy:.0f} % [{low:.0f}, {high:.0f}], guessing {chance:.0f} %"
+    *ends, chance = of.values()
+    return f"{ranged(ends)} % right, guessing {100 * chance:.0f} %"
 
 
-def first_of(lines: list[str], most: int) -> list[str]:
-    "The first lines of a long list, and how many more there are."
-    return lines[:most] + [f"  … {len(lines) - most:,} more"] * (len(lines) > most)
-
-
-def details(d: Diagnosis, most: int = 8) -> list[str]:
+def details(d: Diagnosis) -> list[str]:
     "All that stands below the verdict and its reasons; of long lists the first lines."
-    n = d.n_train
-    classes = [f"  {name}: {k:,} ({100 * k / n:.1f} %)" for name, k in zip(d.classes, d.class_counts)]
-    groups = sorted((g for g in d.groups if g["train"]), key=lambda g: g["train"])
-    smallest = [f"  {g['name']}: {g['train']:,} ({100 * g['train'] / n:.2f} %)" for g in groups]
-    lines = [f"classes of {n:,} training examples", *first_of(classes, 60)]
-    lines += ["smallest groups", *first_of(smallest, most)]
-    if len(groups) < len(d.groups):
-        lines += [f"  {len(d.groups) - len(groups)} of {len(d.groups)} groups have no training example"]
-    probe = f"a probe on {d.inputs} of {d.n_probed:,} examples"
-    lines += [f"label: {probe} gets {learnable(d.label)}, every cell weighted equally", ""]
+    v, n = d.validation, d.n_train
+    needed = f"{100 * v['difference']:.0f} points in a group need about {v['needed']:,} validation examples"
+    lines = [f"{n:,} training examples; to show {needed}", *listed(group_rows(d))]
+    probe = f"a probe on {d.inputs} of {d.n_probed:,} examples, every cell weighted equally"
+    lines += [f"label: {learnable(d.label)}, by {probe}", ""]
     for a in d.attributes:
         lines += [*attribute_lines(a), ""]
     if d.candidates:
-        head = "columns that could be an attribute, those that go with the label first"
-        found = [
-            f"  {c['name']}: {c['n_values']} values, Cramér's V {c['cramers_v']:.2f}" for c in d.candidates
-        ]
-        lines += [f"{head}. Which of them should not matter, only you can say:", *first_of(found, 10), ""]
-    lines += [*validation_lines(d.validation, most), ""]
-    lines += [f"{MORE} more labelled rows, and what the worst group of a probe may gain:"] * bool(d.labels)
-    for of in d.labels:
-        gain, low, high = (f"{100 * of[key]:+.1f}" for key in ("gain", "low", "high"))
-        lines.append(f"  {of['split']}, {of['group']} ({of['n']:,}): {gain} points [{low}, {high}]")
-    lines += [""] * bool(d.labels) + [f"suggestion: {d.suggestion['why']}"]
+        lines.append("columns that could be an attribute; which of them should not matter, only you can say:")
+        rows = [{"column": c["name"], "values": c["n_values"]} for c in d.candidates]
+        found = [row | {"Cramér's V": f"{c['cramers_v']:.2f}"} for row, c in zip(rows, d.candidates)]
+        lines += [*listed(found, 10), ""]
+    if d.labels:
+        lines.append(f"{MORE} more labelled rows, and the points that the worst group of a probe may gain:")
+        gains = [ranged((of["gain"], of["low"], of["high"]), "+") for of in d.labels]
+        rows = [{"group": of["group"], "rows of": of["split"], "there": of["n"]} for of in d.labels]
+        lines += [*listed([row | {"gain": gain} for row, gain in zip(rows, gains)]), ""]
+    lines.append(f"suggestion: {d.suggestion['why']}")
     if d.examined:
-        share = f"{100 * d.suggestion['warmup'] / n:.1f} % of the {n:,} to train on"
-        lines += [f"  warm-up of PDE: {d.suggestion['warmup']:,} examples, {share}"]
+        warmup = d.suggestion["warmup"]
+        lines.append(f"  warm-up of PDE: {warmup:,} examples, {100 * warmup / n:.1f} % of those to train on")
     if d.examined or not d.candidates:  # else one of the columns is to be named first
-        lines += [f"  {d.suggestion['command']}"]
+        lines.append(f"  {d.suggestion['command']}")
     return lines + [f"note: {note}" for note in d.notes]
 
 
-def validation_lines(v: dict, most: int = 8) -> list[str]:
-    "What the smallest validation groups can show."
-    needed = f"{100 * v['difference']:.0f} points in a group need about {v['needed']:,} examples of it"
-    lines = []
-    for g in sorted(v["groups"], key=lambda g: g["n"]):
-        shown = f"{g['n']:,} examples show {100 * (g['detectable'] or 0):.0f} points or more"
-        lines.append(f"  {g['name']}: {shown if g['n'] else 'no example: nothing can be said about it'}")
-    return [f"validation: {needed}; the smallest groups:", *first_of(lines, most)]
+def group_rows(d: Diagnosis) -> list[dict]:
+    "Each group in training, the smallest first, and what it can show on validation."
+    train = {g["name"]: g["train"] for g in d.groups if g["train"]}
+    val, rows = {g["name"]: g for g in d.validation["groups"]}, []
+    for name in sorted(train | val, key=lambda name: train.get(name, 0)):
+        n, of = train.get(name, 0), val.get(name, dict(n=0))
+        row = {"group": name, "training": f"{n:,}", "%": f"{100 * n / d.n_train:.2f}"}
+        shown = f"{100 * of['detectable']:.0f} or more" if of["n"] else "nothing"
+        rows.append(row | {"validation": f"{of['n']:,}", "points that it shows": shown})
+    return rows
 
 
 def attribute_lines(a: dict) -> list[str]:
     "The lines about one attribute."
     head = f"attribute {a['name']}, {a['n_values']} value{'s' * (a['n_values'] > 1)}"
     if a["state"] == "constant":
-        return [
-            f"{head}: the same everywhere in training; it can be neither spurious nor a help. Name another."
-        ]
+        return [f"{head}: the same everywhere in training, so neither spurious nor a help. Name another."]
     share, low, high = (100 * a[f"alpha_{end}"] for end in ("hat", "low", "high"))
     v = f"Cramér's V {a['cramers_v']:.2f} [{a['v_low']:.2f}, {a['v_high']:.2f}]"
     agreement = f"  {share:.1f} % of the training examples agree [{low:.1f}, {high:.1f}]; {v}"
@@ -823,42 +794,22 @@ def attribute_lines(a: dict) -> list[str]:
         why = f"no training example conflicts: whoever knows {a['name']} knows the label, and no method that"
         remedy = "collect conflicting examples, or, if this is the label under another name, leave it out"
         return [head, agreement, f"  {why} uses groups can tell them apart; {remedy}."]
-    test = a["test"]
-    lines = [head + " – looks spurious" * a["looks_spurious"], agreement]
-    learned = f"label {learnable(test['label'])}; attribute {learnable(test['attribute'])}"
-    lines += [f"  learnable when balanced: {learned}", *condition_lines(a), *shortcut_lines(test)]
+    test, lines = a["test"], [head + " – looks spurious" * a["looks_spurious"], agreement]
+    lines += [f"  {name}, when balanced: {learnable(test[name])}" for name in ("label", "attribute")]
+    if a["spurious_first"] is not None:
+        value, low, high = ("∞" if g is None else f"{g:.2g}" for g in a["growth"].values())
+        growth = f"the label's feature grows {value} [{low}, {high}] times as fast as the attribute's"
+        later = f"; plain training takes {a['lateness']:.1f} times as long as balanced training to catch up"
+        lines.append(f"  condition: {growth}{later if a['learnable'] else ''}")
+    gap = ranged(test["gap"].values(), "+")
+    lines.append(
+        f"  shortcut test: balancing changes the worst part of a probe by {gap} points; right, in %:"
+    )
+    rows = []
+    for i in np.argsort(test["plain"]["accuracy"], kind="stable"):
+        plain, balanced = (ranged(ends[i] for ends in test[name].values()) for name in ("plain", "balanced"))
+        rows.append({"worst parts first": test["parts"][i], "plain": plain, "balanced": balanced})
+    lines += listed(rows, 6)
     if not a["learnable"]:
-        hint = "features of a network (x=) may show more"
-        lines.append(f"    it says nothing here, since the probe hardly learns the label; {hint}")
-    return lines
-
-
-def condition_lines(a: dict) -> list[str]:
-    "What the paper's condition is made of."
-    if a["spurious_first"] is None:
-        return ["  the paper's condition: neither label nor attribute can be learned from these inputs"]
-    value, low, high = ("∞" if g is None else f"{g:.2g}" for g in a["growth"].values())
-    growth = f"growth of the label's feature over the attribute's {value} [{low}, {high}]"
-    first = f"the spurious feature is learned first with probability {100 * a['spurious_first']:.0f} %"
-    later = "; the probe hardly learns the label, so do not count on plain training to catch up"
-    if a["learnable"]:
-        times = f"{a['lateness']:.1f} times as long as balanced training to catch up"
-        later = f"; plain training then needs {times}"
-    later = later if a["spurious_first"] > SELDOM else ""
-    return [f"  the paper's condition: {growth}, against V {a['cramers_v']:.2f}:", f"    {first}{later}"]
-
-
-def shortcut_lines(test: dict, most: int = 6) -> list[str]:
-    "Accuracies of the two probes on the parts where the plain one is worst."
-    gain, low, high = (100 * value for value in test["gap"].values())
-    head = f"shortcut test: balancing changes the worst part of a probe by {gain:+.0f} points"
-    lines = [f"  {head} [{low:+.0f}, {high:+.0f}]; accuracy in %, worst parts first:"]
-    names = [visible(name) for name in test["parts"]]
-    width = max(map(cell_len, names))
-    for i in np.argsort(test["plain"]["accuracy"], kind="stable")[:most]:
-        shown = []
-        for name in ("plain", "balanced"):
-            accuracy, low, high = (100 * ends[i] for ends in test[name].values())
-            shown.append(f"{name} {accuracy:5.1f} [{low:.0f}, {high:.0f}]")
-        lines.append(f"    {fill(names[i], width)}  {'  '.join(shown)}")
+        lines.append("  it says nothing here; features of a network (x=) may show more")
     return lines

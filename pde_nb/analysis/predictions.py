@@ -6,8 +6,8 @@
 __all__ = ['BINS', 'RATES', 'THUMB', 'LONG', 'COLUMNS', 'EVIDENCE', 'DEEPEST', 'Predictions', 'predict_split', 'confusion',
            'class_figures', 'area_under_curve', 'bin_of', 'calibration_error', 'error_by_chance', 'reliability',
            'calibration', 'selection_rates', 'rate_differences', 'Answers', 'answers', 'mistake_rows', 'shown_text',
-           'shown_picture', 'as_image', 'picture_address', 'map_layer', 'attention_cells', 'in_colours', 'overlay',
-           'Shown', 'Attention', 'attention_by_group', 'pixels_of', 'model_answers']
+           'shown_picture', 'as_image', 'picture_address', 'attention_cells', 'in_colours', 'overlay', 'Shown',
+           'Attention', 'attention_by_group', 'pixels_of', 'model_answers']
 
 # %% ../../nbs/10_analysis/02_predictions.ipynb #pr000003
 import base64
@@ -137,17 +137,16 @@ def reliability(said: Predictions) -> pd.DataFrame:
 
 def calibration(data: Data, said: Predictions) -> pd.DataFrame:
     "How sure and how often right a model is on all examples, then on every group (the index) that has some."
-    groups = data.evaluation(said.split)
-    parts = [("all", np.ones(len(said.y), bool))]
-    parts += [(name, in_group(groups, g)) for g, name in enumerate(names_of_groups(data.eval_groups))]
-    parts = [(name, inside) for name, inside in parts if inside.any()]
-    found = []
-    for _, inside in parts:
-        confidence, right = said.probability.max(1)[inside], said.right[inside]
-        row = dict(examples=len(right), right=right.sum(), confidence=confidence.mean())
-        errors = dict(error=calibration_error(confidence, right), by_chance=error_by_chance(confidence))
-        found.append(row | errors)
-    return pd.DataFrame(found, [name for name, _ in parts])
+    groups, found = data.evaluation(said.split), {}
+    parts = {"all": np.ones(len(said.y), bool)}
+    parts |= {name: in_group(groups, g) for g, name in enumerate(names_of_groups(data.eval_groups))}
+    for name, inside in parts.items():
+        if inside.any():
+            confidence, right = said.probability.max(1)[inside], said.right[inside]
+            row = dict(examples=len(right), right=right.sum(), confidence=confidence.mean())
+            errors = dict(error=calibration_error(confidence, right), by_chance=error_by_chance(confidence))
+            found[name] = row | errors
+    return pd.DataFrame(list(found.values()), list(found))
 
 # %% ../../nbs/10_analysis/02_predictions.ipynb #pr000020
 RATES = dict(selected="examples", true_positives="positives", false_positives="negatives")  # of how many
@@ -289,38 +288,6 @@ def picture_address(
     image.save(file, **options)
     return f"data:image/{options['format'].lower()};base64,{base64.b64encode(file.getvalue()).decode()}"
 
-# %% ../../nbs/10_analysis/02_predictions.ipynb #sp000005
-def map_layer(
-    model: nn.Module,
-    picture: Float[Tensor, "1 channels height width"],  # as the model takes it
-) -> nn.Module:
-    """The last module whose output is a map of places.
-
-    Raises `ValueError` for a model that is not convolutional, and where its last map has one position."""
-    maps = []
-
-    def note(module, args, out):
-        if torch.is_tensor(out) and out.ndim == 4:
-            maps.append((module, out[0, 0].numel()))
-
-    if not any("attention" in type(m).__name__.lower() for m in model.modules()):
-        hooks = [m.register_forward_hook(note) for m in model.modules()]
-        try:
-            with torch.no_grad():
-                model(picture)
-        finally:
-            for hook in hooks:
-                hook.remove()
-    last = max((i for i, (module, _) in enumerate(maps) if isinstance(module, nn.Conv2d)), default=len(maps))
-    places = [module for module, positions in maps[last:] if positions > 1]
-    if not places:
-        size = " × ".join(map(str, picture.shape[-2:]))
-        raise ValueError(
-            f"{type(model).__name__} has no map to draw: it is not convolutional, or its last convolution "
-            f"sees a picture of {size} pixels as one place; use small_cnn or resnet50, or larger pictures."
-        )
-    return places[-1]
-
 # %% ../../nbs/10_analysis/02_predictions.ipynb #at000004
 def attention_cells(
     model: nn.Module,  # in evaluation mode afterwards
@@ -329,23 +296,36 @@ def attention_cells(
 ) -> Float[np.ndarray, "n rows columns"]:  # at least 0, not scaled
     """Grad-CAM of the score minus the mean of all scores (`fig:demo`, C): a number for each place.
 
-    Raises `ValueError` for a model without such a layer, `ImportError` without captum."""
-    try:
-        from captum.attr import LayerGradCam
-    except ImportError as e:
-        raise ImportError(
-            "attention maps need captum, which is not installed; pip install 'pde_nb[attention]'."
-        ) from e
+    Raises `ValueError` for a model that is not convolutional, and where its last map has one position."""
+    maps = []
 
-    def centred(x):
-        scores = model(x)
-        return scores - scores.mean(1, keepdim=True)
+    def note(module, args, out):
+        if torch.is_tensor(out) and out.ndim == 4:
+            maps.append((module, out))
+            return out.clone()  # the next module may work in place
+        return out
 
-    cam = LayerGradCam(centred, map_layer(model.eval(), pictures[:1]))
-    with torch.enable_grad():
-        target = torch.as_tensor(classes, device=pictures.device)
-        maps = cam.attribute(pictures.detach(), target=target, relu_attributions=True)
-    return maps.detach().float().cpu().numpy()[:, 0]
+    target = torch.as_tensor(classes, device=pictures.device)[:, None]
+    if not any("attention" in type(m).__name__.lower() for m in model.modules()):
+        hooks = [m.register_forward_hook(note) for m in model.eval().modules()]
+        try:
+            with torch.enable_grad():
+                scores = model(pictures.detach().requires_grad_())
+                score = (scores.gather(1, target)[:, 0] - scores.mean(1)).sum()
+        finally:
+            for hook in hooks:
+                hook.remove()
+    last = max((i for i, (module, _) in enumerate(maps) if isinstance(module, nn.Conv2d)), default=len(maps))
+    features = [out for _, out in maps[last:] if out[0, 0].numel() > 1]
+    if not features:
+        size = " × ".join(map(str, pictures.shape[-2:]))
+        raise ValueError(
+            f"{type(model).__name__} has no map to draw: it is not convolutional, or its last convolution "
+            f"sees a picture of {size} pixels as one place; use small_cnn or resnet50, or larger pictures."
+        )
+    (gradient,) = torch.autograd.grad(score, features[-1])
+    cells = (gradient.mean((2, 3), keepdim=True) * features[-1]).sum(1).relu()
+    return cells.detach().float().cpu().numpy()
 
 # %% ../../nbs/10_analysis/02_predictions.ipynb #3e168d63
 EVIDENCE = 224, 112, 0  # orange, in 8-bit colours

@@ -109,8 +109,7 @@ def failure_of(error: BaseException) -> tuple[Exit, str]:
     names = {cls.__name__ for cls in type(error).__mro__}
     status = Exit.ENVIRONMENT if of_machine(error) else Exit.BAD_INPUT
     if isinstance(error, ModuleNotFoundError) and reason == f"No module named {error.name!r}":
-        extra = "attention" if error.name == "captum" else "train"
-        return status, f"the package {error.name!r} is not installed: pip install 'pde_nb[{extra}]'"
+        return status, f"the package {error.name!r} is not installed: pip install 'pde_nb[train]'"
     own = isinstance(error, (ValueError, ImportError)) and origin(error) not in FOREIGN
     if own and not names & set(DAMAGED.split()):
         return status, str(error).strip() or reason

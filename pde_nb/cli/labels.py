@@ -16,7 +16,7 @@ import numpy as np
 
 from ..algorithm.expansion import Schedule, small_group_cap
 from ..algorithm.groups import balanced_counts
-from ..comparison.comparison import Contender, contend
+from ..comparison.comparison import contend
 from ..comparison.trials import Result, over_seeds, settings_name
 from ..core.tables import DASH, PAPER, Table, average_key, interval_text, printed, spread_text
 from ..data.dataset import Data
@@ -194,9 +194,9 @@ def run_row(row: Row, setup: Setup, seeds: int, out: Path, say=print) -> Result:
     other = {f.name for f in fields(Schedule)} | {"augment"}
     fixed = asdict(settings) | setup.changes | row.changes
     fixed = {name: value for name, value in fixed.items() if name not in other}
-    contender = Contender(row_method(row, setup), ({},), fixed)
     name = f"{row.method},{settings_name(row.changes)}"  # rows that are the same run share a folder
-    return contend(name, contender, setup.data, range(seeds), out, say, inputs=inputs | setup.inputs, **how)
+    how |= dict(inputs=inputs | setup.inputs, **fixed)
+    return contend(name, row_method(row, setup), ({},), setup.data, range(seeds), out, say, **how)
 
 
 def run_label(label: str, setup: Setup, seeds: int, out: Path, say=print) -> tuple[dict, str]:

@@ -164,7 +164,7 @@ def compare(
     from pde_nb.comparison.comparison import LENGTHS, check_apart, combinations, run_folder
     from pde_nb.comparison.comparison import compare as compare_all
     from pde_nb.core.arguments import number
-    from pde_nb.report.report import comparison_page, write_comparison
+    from pde_nb.report.report import comparison_page
     from pde_nb.training.settings import keep_memory
 
     keep_memory()
@@ -187,8 +187,9 @@ def compare(
         return show("\n".join(run_lines(data, folder, words, settings | inputs, how)))
     with workers(jobs) as n:
         found = compare_all(data, folder, say=show, jobs=n, **how)
-    files = write_comparison(found)
-    show("", comparison_page(found), "\nwritten: " + ", ".join(map(str, files)))
+    page = comparison_page(found)
+    files = [page.save(folder / f"comparison.{kind}") for kind in ("md", "html")]
+    show("", page, "\nwritten: " + ", ".join(map(str, files)))
     best = found.results[found.best]
     run = run_folder(folder, found.best, best.chosen, best.trials[0].seed)
     say_next(command_line("report", run, "--html"), command_line("predict", run, "--data", "new.csv"))

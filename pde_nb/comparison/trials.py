@@ -4,12 +4,11 @@
 
 # %% auto #0
 __all__ = ['COURSE', 'SPEC', 'REMEDY', 'SAME', 'COLUMNS', 'SHORT', 'Trial', 'trial_figures', 'Attempt', 'Result',
-           'result_from_dict', 'attempt', 'settings_name', 'run_line', 'over_seeds', 'accuracy_by_group',
-           'made_up_result', 'read_results', 'is_foreign', 'spec_differences', 'earlier_result', 'Difference', 'paired',
-           'p_value', 'points_text', 'ranking', 'against_best', 'standings', 'worst_group', 'standing', 'p_text']
+           'result_from_dict', 'settings_name', 'over_seeds', 'accuracy_by_group', 'made_up_result', 'read_results',
+           'Difference', 'paired', 'p_value', 'points_text', 'ranking', 'against_best', 'standings', 'worst_group',
+           'standing', 'p_text']
 
 # %% ../../nbs/11_comparison/01_trials.ipynb #886d83b8
-import json
 import math
 from collections import Counter
 from dataclasses import asdict, dataclass, fields, replace
@@ -21,13 +20,11 @@ import pandas as pd
 from scipy import stats
 
 from ..algorithm.metrics import AVERAGES, GroupCounts, figures, worst_interval
-from ..core.arguments import visible
 from ..core.seals import RESULT, read_checked, write_checked
 from ..core.statistics import Summary, holm, summary
 from ..core.tables import DASH, Table, fixed, interval_text, signed_text, spread_text
 from ..methods.base import Method
 from ..methods.registry import find_method, method_names, method_title
-from ..training.folder import completed
 from ..training.record import RunRecord, counts_from_plain, counts_to_plain, without_none
 
 # %% ../../nbs/11_comparison/01_trials.ipynb #c63b61ed
@@ -151,11 +148,6 @@ class Result:
         "Whether the method brings its model, or is a reference, as earlier versions had them."
         return bool(self.method.get("reference") or getattr(self.method_class, "network", None))
 
-    @property
-    def spec(self) -> dict:
-        "What was compared: method, settings, model, inputs and data, as the config of a run has them."
-        return {key: getattr(self, key) for key in SPEC}
-
     @classmethod
     def read(cls, path) -> "Result":
         "A result from its file. Raises `ValueError` for one that is damaged, or of an earlier version."
@@ -182,24 +174,12 @@ def result_from_dict(plain: dict) -> Result:
     return Result(**{**plain, "tried": tried, "trials": trials})
 
 
-def attempt(settings: dict, trial: Trial) -> Attempt:
-    "Settings with what they came to on validation."
-    found = figures(trial.splits["val"])
-    return Attempt(settings, found.worst_group, found.group_mean)
-
-
 REMEDY = "move it away and give the command of the comparison again, which repeats no finished run"
 
 
 def settings_name(settings: dict) -> str:
     "Some settings as a name, for folders and tables: `lr=0.01,epochs=3`; `as-is` for none."
     return ",".join(f"{name}={value}" for name, value in settings.items()) or "as-is"
-
-
-def run_line(name: str, settings: dict, seed: int, worst: float, seconds: float) -> str:
-    "What is said of a run that is finished."
-    titles = f"{visible(name):14} {visible(settings_name(settings)):14} seed {seed}"
-    return f"{titles}  worst group on validation {100 * worst:5.1f} %, {seconds:.3g} s"
 
 # %% ../../nbs/11_comparison/01_trials.ipynb #2472f496
 def over_seeds(result: Result, key: str) -> Summary:
@@ -248,7 +228,7 @@ def read_results(
     """
     folder = Path(folder)
     if names is None:
-        names = [path.stem for path in sorted(folder.glob("*.json")) if not is_foreign(path)]
+        names = [path.stem for path in sorted(folder.glob("*.json"))]
     paths = {name: folder / f"{name}.json" for name in names}
     found = {name: Result.read(path) for name, path in paths.items() if path.exists()}
     for kind, keys in ((True, SAME), (False, (*SAME, "model", "weights", "inputs"))):
@@ -266,43 +246,6 @@ def read_results(
         if times[result.title] > 1:
             found[name] = replace(result, title=f"{result.title} ({name})")
     return found
-
-
-def is_foreign(path: Path) -> bool:
-    "Whether a file is readable JSON and nothing that a comparison wrote."
-    try:
-        plain = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return False
-    return not (isinstance(plain, dict) and {"trials", "tried"} & plain.keys())
-
-# %% ../../nbs/11_comparison/01_trials.ipynb #tr000007
-def spec_differences(
-    there: dict,  # config of a run, or the spec of a result
-    here: dict,
-    tried=(),  # names of settings that were tried, and may differ
-) -> list[str]:
-    "A line for each setting in which two specs differ, seeds aside; of the items that both have."
-    shared = [key for key in there if key in here and key != "seed"]
-    there, here = (completed({key: spec[key] for key in shared}) for spec in (there, here))
-    lines = []
-    for name in {**there, **here}:
-        if name.rpartition(".")[2] not in tried and there.get(name) != here.get(name):
-            lines.append(f"{name} is {there.get(name)!r} there and {here.get(name)!r} here")
-    return lines
-
-
-def earlier_result(path: Path, spec: dict, tried=()) -> Result | None:
-    """What the file of a result holds, if it is there; `tried`: names of settings that may differ. Raises
-    `ValueError` for one that is damaged or of another specification."""
-    if not path.exists():
-        return None
-    earlier = Result.read(path)
-    tried = {*tried, *(name for a in earlier.tried for name in a.settings)}
-    if differences := spec_differences(earlier.spec, spec, tried):
-        lines = "; ".join(differences)
-        raise ValueError(f"{str(path)!r} is of another comparison: {lines}. Name another folder.")
-    return earlier
 
 # %% ../../nbs/11_comparison/01_trials.ipynb #589eb2d3
 @dataclass(frozen=True)

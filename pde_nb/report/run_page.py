@@ -4,11 +4,10 @@
 
 # %% auto #0
 __all__ = ['TOO_GOOD', 'FEW', 'SHOWN', 'AVERAGES', 'NOT_ASKED', 'MOST_CLASSES', 'run_headline', 'group_order', 'group_styles',
-           'group_section', 'origin_section', 'training_rung', 'guess_blocks', 'predictions_sections', 'class_blocks',
+           'group_section', 'origin_section', 'guess_blocks', 'predictions_sections', 'class_blocks',
            'calibration_blocks', 'rate_sections', 'mistake_sections', 'label_sections', 'attention_sections',
-           'training_section', 'growths', 'over_epochs', 'group_curves', 'worst_curve', 'active_counts',
-           'tried_sections', 'entry_section', 'command_text', 'settings_text', 'making_sections', 'as_record',
-           'link_to', 'run_page']
+           'training_section', 'growths', 'over_epochs', 'group_curves', 'worst_curve', 'tried_sections',
+           'entry_section', 'command_text', 'settings_text', 'making_sections', 'as_record', 'link_to', 'run_page']
 
 # %% ../../nbs/13_report/02_run_page.ipynb #41249376
 import os
@@ -25,7 +24,6 @@ from ..analysis.diagnosis import MORE
 from ..analysis.predictions import RATES, Answers, Attention, picture_address, rate_differences
 from ..core.statistics import detectable_difference
 from ..core.tables import percent
-from ..data.dataset import SPLITS
 from ..methods.registry import find_method, method_names
 from pde_nb.report.page import (
     DAY,
@@ -33,7 +31,6 @@ from pde_nb.report.page import (
     Link,
     Mark,
     Page,
-    Part,
     Share,
     draw,
     interval,
@@ -44,7 +41,7 @@ from pde_nb.report.page import (
     table,
 )
 from ..training.folder import flat
-from ..training.record import RunRecord, bound_text, cost_lines, judged_in, rung_text
+from ..training.record import RunRecord, bound_text, cost_lines, rung_text
 
 # %% ../../nbs/13_report/02_run_page.ipynb #066cb0d0
 TOO_GOOD = "The epoch was chosen on these validation figures, so they are likely to be too good."
@@ -110,7 +107,7 @@ def group_section(record: RunRecord, split: str) -> dict:
         for s, figures in found.items():
             group = figures.groups[i]
             row[f"{s}, %"] = Share(group.accuracy, group.low, group.high) if group.n else "no examples"
-            row[f"{s}, right"] = Part(group.correct, group.n)
+            row[f"{s}, right"] = f"{group.correct:,} of {group.n:,}"
         if sizes:
             share = 100 * sizes[i] / max(sum(sizes), 1)
             row |= {"training": sizes[i], "share, %": f"{share:.1f}" if share >= 1 else f"{share:.2g}"}
@@ -134,54 +131,43 @@ def origin_section(record: RunRecord) -> list[dict]:
     kept = record.kept
     if kept is None:
         return []
-    ladder = [{"for": "training", "groups": training_rung(record)}]
-    for split, use in (("val", "choosing the epoch"), ("test", "figures on test")):
-        if split in record.splits:
-            words = f"{'the worst of ' if split == 'val' else ''}{rung_text(record, split)}"
-            if judged_in(record, split) == "predicted":
-                words += f", {kept.labelled(SPLITS.index(split))[0] or 'none'} of them labelled by hand"
-            ladder.append({"for": use, "groups": words})
-    caption = "The firmest first: true groups, the labelled part, predicted groups, classes, the average."
-    blocks = [table("rungs", ladder, caption)]
+    name, (labelled, rows) = record.config["method"]["name"], kept.labelled(0)
+    kind, n = "true" if labelled == rows else "predicted", int((kept.training.counts > 0).sum())
+    groups = f"{n} {kind} groups of {rows:,} rows, {labelled:,} labelled by hand"
+    if name in method_names() and "train" not in find_method(name).needs_groups:
+        groups = f"none: {record.method_title} does without"
+    uses = dict(val="choosing the epoch", test="figures on test")
+    judged = [{"for": uses[s], "groups": rung_text(record, s)} for s in uses if s in record.splits]
+    blocks = [table("rungs", [{"for": "training", "groups": groups}, *judged])]
     for name, of in kept.guess.record["attributes"].items():
         blocks += guess_blocks(name, of, kept.guess.record["seen"])
     n, most = int(kept.training.trusted_counts.sum()), percent(kept.guess.record["most_wrong"], 0)
-    text = f"A balanced set may draw from {n:,} of {len(kept.training):,} training rows: of each group the "
+    text = f"A balanced set may draw from {n:,} of {rows:,} training rows: of each group the "
     text += f"surest, as long as at most {most} of them are probably wrong."
     return [section("Where the groups come from", *blocks, dict(text=text))]
 
 
-def training_rung(record: RunRecord) -> str:
-    "The groups that training went by."
-    name, kept = record.config["method"]["name"], record.kept
-    if name in method_names() and "train" not in find_method(name).needs_groups:
-        return f"none: {record.method_title} does without"
-    n, (labelled, rows) = int((kept.training.counts > 0).sum()), kept.labelled(0)
-    if labelled == rows:
-        return f"{n} true groups of {rows:,} rows"
-    return f"{n} predicted groups of {rows:,} rows, {labelled or 'none'} of them labelled by hand"
-
-
 def guess_blocks(name: str, of: dict, seen: str) -> list[dict]:
     "How good the probe of an attribute is, and the rows of each group in each split that has predicted ones."
-    figures = of["figures"]
+    right, chance = (percent(of["figures"][key]) for key in ("accuracy", "chance"))
     text = (
-        f"Where {name} is blank, a probe predicted it from {seen}, taught by {figures['n']:,} labelled rows "
-        "of training and validation. On labelled rows that it had not seen it is right in "
-        f"{percent(figures['accuracy'])}; always naming the commonest value of the class would be right in "
-        f"{percent(figures['chance'])}. It took {of['seconds']:.1f} s."
+        f"Where {name} is blank, a probe predicted it from {seen}. On labelled rows that it had not seen it "
+        f"is right in {right}; always naming the commonest value of the class would be right in {chance}."
     )
-    rows, predicted = [], {g["split"] for g in of["groups"] if g["guessed"]} - {"unused"}
-    for g in of["groups"]:
-        if g["split"] in predicted:
-            wrong = percent(g["wrong"] / g["guessed"]) if g["guessed"] else None
-            row = {"split": g["split"], f"class, {name}": f"{g['label']}, {g['value']}"}
-            row |= {"labelled": g["labelled"], "predicted": g["guessed"], "of these wrong": wrong}
-            rows.append(row | {"expected in all": round(g["expected"])})
-    caption = (
-        "Of these wrong: the share of the predicted rows that probably belong elsewhere, by the probe's own "
-    )
-    caption += "certainty. Expected in all: labelled rows and the probabilities of the others, added up."
+    predicted = {g["split"] for g in of["groups"] if g["guessed"]} - {"unused"}
+    rows = [
+        {
+            "split": g["split"],
+            f"class, {name}": f"{g['label']}, {g['value']}",
+            "labelled": g["labelled"],
+            "predicted": g["guessed"],
+            "of these wrong": percent(g["wrong"] / g["guessed"]) if g["guessed"] else None,
+            "expected in all": round(g["expected"]),
+        }
+        for g in of["groups"]
+        if g["split"] in predicted
+    ]
+    caption = "Of these wrong, expected in all: by the probabilities that the probe gives."
     return [dict(text=text), *([table(f"guess_{name}", rows, caption)] if rows else [])]
 
 # %% ../../nbs/13_report/02_run_page.ipynb #c081ff1b
@@ -252,7 +238,7 @@ def calibration_blocks(found: Answers) -> list[dict]:
     )
     ranges = found.reliability
     x, y, start = 100 * ranges.confidence, 100 * ranges.right / ranges.examples, 100 * ranges.index.min()
-    fig, ax = new_axes("how sure the model is, %", "right, %")
+    fig, ax = new_axes("how sure the model is, %", y_label="right, %")
     draw(ax, (start, 100), (start, 100), None, markers=False)
     draw(ax, x, y, "subject")
     ax.set(xlim=(start - 2, 102), ylim=(max(0.0, min((*y, start)) - 4), 102))
@@ -289,7 +275,7 @@ def rate_sections(found: Answers) -> list[dict]:
 
 # %% ../../nbs/13_report/02_run_page.ipynb #81901e21
 def mistake_sections(found: Answers | None) -> list[dict]:
-    "The worst mistakes of each group, and all of them in short; a sentence where there are none to show."
+    "The worst mistakes of each group; a sentence where there are none to show."
     if found is None:
         return []
     title = f"Worst mistakes, {found.split}"
@@ -299,30 +285,19 @@ def mistake_sections(found: Answers | None) -> list[dict]:
         return [section(title, dict(text=f"There are none: every {found.split} example is right."))]
     lead = (
         "The mistakes with the highest loss of each group, the worst group first. They may be hard, wrongly "
+        "labelled, or show what the model goes by. Rows are counted from 0, as in split.csv and ledger.csv; "
+        f"answers(run).mistakes in Python has all {len(found.mistakes):,} of {len(found.wrong)} groups."
     )
-    lead += "labelled, or show what the model goes by."
-    if len(found.wrong) > len(found.shown):
-        lead += f" The {len(found.shown)} worst of {len(found.wrong)} groups."
-    blocks = [dict(text=f"{lead} Rows are counted from 0, as in split.csv and ledger.csv of the run.")]
+    blocks = [dict(text=lead)]
     for name, worst in found.shown.items():
         cards = []
         for m in worst.itertuples():
             said = f"labelled {m.label}, said {m.predicted} with {100 * m.sure:.0f} %"
-            cards.append(dict(lines=(said, f"row {m.row}"), picture=m.picture, text=m.text))
+            lines = [said, f"row {m.row}", *([m.text] if m.picture and m.text else [])]
+            cards.append(dict(lines=lines, picture=m.picture, text=m.text))
         heading = "{}: {:,} of {:,} wrong".format(name, *found.wrong.loc[name])
         blocks.append(dict(title=heading, cards=cards))
-    each = found.mistakes.sort_values("right", kind="stable").astype({"row": str})
-    each = each.assign(sure=100 * each.sure, right=100 * each.right)
-    order = [name for name in ("row", "file", "group", "label", "predicted", "sure", "right") if name in each]
-    heads = dict(file="picture", label="labelled", predicted="said", sure="with, %", right="label has, %")
-    rows = each[order].rename(columns=heads)
-    caption = (
-        "All mistakes, the least probable label first: how probable the model finds what it says, and what "
-    )
-    caption += "the label says."
-    if len(rows) > ROWS:
-        caption += f" The first {ROWS} of {len(rows):,}; page.save_tables(FOLDER) writes them all."
-    return [section(title, *blocks, table("mistakes", rows, caption))]
+    return [section(title, *blocks)]
 
 
 def label_sections(found: Answers | None) -> list[dict]:
@@ -408,7 +383,7 @@ def growths(record: RunRecord) -> list[float]:
 
 def over_epochs(record: RunRecord, y_label: str):
     "Axes over the epochs of a run: its warm-up, where the active set grew, and the chosen epoch."
-    fig, ax = new_axes("epoch", y_label)
+    fig, ax = new_axes("epoch", y_label=y_label)
     grown = growths(record)
     ax.xaxis.set_major_locator(MaxNLocator(6, integer=True, steps=[1, 2, 5, 10]))
     if grown:
@@ -454,62 +429,38 @@ def worst_curve(record: RunRecord) -> dict:
     return dict(title="The worst group", figure=chart, legend=legend)
 
 
-def active_counts(record: RunRecord) -> np.ndarray:  # (stages, groups)
-    """How many examples of each training group are in the active set of each stage of a run with a ledger:
-    all that entered until then, unless the warm-up set was replaced, as the size in the record tells."""
-    entered = record.entered.counts
-    sizes = {entry["stage"]: entry["active"] for entry in record.curve}
-    active = [entered[0]]
-    for stage in range(1, len(entered)):
-        grown = active[-1] + entered[stage]
-        replaced = sizes.get(stage) == entered[stage].sum() != grown.sum()
-        active.append(entered[stage] if replaced else grown)
-    return np.array(active)
-
-
 def tried_sections(record: RunRecord) -> list[dict]:
-    "What `method='auto'` has tried: the expected worst group of validation against seconds."
-    if not record.tried:
-        return []
-    steps = pd.DataFrame(record.tried)
-    fig, ax = new_axes("seconds of training in all", "worst group, validation, %")
-    middle, low, high = (100 * steps[key] for key in ("expected", "low", "high"))
-    ax.vlines(steps["seconds"], low, high, color=DAY["soft"])
-    draw(ax, steps["seconds"], middle, "subject")
-    for name, at, top in zip(steps["method"], steps["seconds"], high):
-        ax.annotate(name, (at, top), color=DAY["fg"], ha="center", va="bottom")
-    ax.margins(0.25, 0.15)
-    chart = svg_of(fig, "Expected worst group of validation against seconds")
-    caption = "Lines: where it lies in 95 % of the draws. Rows that a model has seen do not judge it."
+    "What `method='auto'` has tried: the expected worst group of validation, and what it took."
+    rows = []
+    for step in record.tried or []:
+        expected = Share(step["expected"], step["low"], step["high"])
+        row = {"method": step["method"], "seconds in all": step["seconds"]}
+        rows.append(row | {"expected worst group, validation, %": expected})
+    caption = "With the interval of 95 % of the draws. Rows that a model has seen do not judge it."
     why = next((note for note in reversed(record.notes) if note.startswith("auto: ")), "auto: ")
-    block = dict(title="Worst group and time", figure=chart, caption=caption)
-    return [section("What was tried", dict(text=why.removeprefix("auto: ")), block)]
+    blocks = dict(text=why.removeprefix("auto: ")), table("tried", rows, caption)
+    return [section("What was tried", *blocks)] if rows else []
 
 # %% ../../nbs/13_report/02_run_page.ipynb #489a8b43
 def entry_section(record: RunRecord) -> dict:
     "For each stage its epoch, its learning rate, and how many examples of each group are new."
-    n, curve = record.n_train, record.curve
+    n, curve, best, rows = record.n_train, record.curve, record.curve[record.best_epoch], []
+    most = max(entry["active"] for entry in curve)
+    text = (
+        f"In its {len(curve)} epochs the run drew from {most:,} of {n:,} training examples "
+        f"({percent(most / n)}); the chosen epoch, {record.best_epoch}, was trained on {best['active']:,}."
+    )
     if record.entered is None:
-        sizes = [entry["active"] for entry in curve]
-        text = f"Epochs drew from {min(sizes):,} to {max(sizes):,} of {n:,} training examples."
-        if min(sizes) == max(sizes):
-            text = f"Every epoch drew from {'all ' * (sizes[0] == n)}{sizes[0]:,} of {n:,} training examples."
-        if any(entry["stage"] for entry in curve):
-            text += " The ledger of this run is not here."
         return section("What entered when", dict(text=text))
-    active, rows, best = active_counts(record).sum(1), [], curve[record.best_epoch]
+    first = {entry["stage"]: entry for entry in reversed(curve)}  # entry of each stage
     for stage, entered in enumerate(record.entered.counts):
-        lr = next((f"{entry['lr']:.3g}" for entry in curve if entry["stage"] == stage), None)
+        entry = first.get(stage, dict(lr=None, active=None))
         row = {"stage": str(stage) if stage else "warm-up", "epoch": record.entered.epochs[stage]}
-        row |= {"learning rate": lr, "active": int(active[stage])}
-        row |= {"%": 100 * float(active[stage]) / n, "new": int(entered.sum())}
+        row |= {"learning rate": entry["lr"] and f"{entry['lr']:.3g}", "active": entry["active"]}
         by_group = dict(zip(record.entered.names, map(int, entered)))
         if len(by_group) > FEW:
             by_group = {"of the groups, fewest": int(entered.min()), "most": int(entered.max())}
-        rows.append(row | by_group)
-    text = f"In its {len(curve)} epochs the run drew from {active[-1]:,} of {n:,} training examples "
-    text += f"({percent(active[-1] / n)}). The chosen epoch, {record.best_epoch}, was trained on "
-    text += f"{best['active']:,}."
+        rows.append(row | {"new": int(entered.sum())} | by_group)
     caption = "New examples per stage and group; ledger.csv of the run names each one."
     return section("What entered when", dict(text=text), table("entries", rows, caption))
 
@@ -533,25 +484,19 @@ def settings_text(value) -> str:
 
 
 def making_sections(record: RunRecord) -> list[dict]:
-    "Command, cost, settings; and what is needed to make the run again."
-    config, where = record.config, record.surroundings or {}
-    described = flat({name: config.get(name) or {} for name in ("method", "settings", "inputs")})
-    origin = {name: config.get(name) for name in ("model", "weights", "seed", "data", "data_digest")}
+    "Command, cost and settings; and where the run was made, from which data."
     opened = {k: v for k, v in (record.opened or {}).items() if v and k != "columns"}
-    words = (f"{k} {' '.join(v) if isinstance(v, list) else v}" for k, v in opened.items())
-    origin |= dict(opened=", ".join(words), start=config.get("start"), device=config["device"])
-    origin |= where.get("versions") or {}
-    origin |= {name: where.get(name) for name in ("python", "processor", "cores", "system", "revision")}
-    origin["passes in all"] = f"{record.cost.passes:.2f}"
-    known = {name.replace("_", " "): value for name, value in origin.items() if value not in (None, "")}
-    settings = [{"setting": name, "value": settings_text(value)} for name, value in described.items()]
-    making_again = [{"what": name, "value": settings_text(value)} for name, value in known.items()]
+    made = dict(opened=opened) | (record.surroundings or {}) | dict(passes=round(record.cost.passes, 2))
+    settings, origin = (
+        [{"name": k, "value": settings_text(v)} for k, v in flat(rows).items() if v not in (None, "", {})]
+        for rows in (record.config, made)
+    )
     caption = "Data with the same digest have the same labels, split, groups and inputs; the same seed and "
     caption += "versions on a CPU give the same weights."
     making = [dict(code=command_text(record)), *(dict(text=f"{line}.") for line in cost_lines(record))]
     return [
-        section("How it was made", *making, table("settings", settings, most=200)),
-        section("To make it again", table("origin", making_again, caption)),
+        section("How it was made", *making, table("settings", settings, caption, most=200)),
+        section("To make it again", table("origin", origin)),
     ]
 
 # %% ../../nbs/13_report/02_run_page.ipynb #591f5466
