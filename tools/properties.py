@@ -7,7 +7,6 @@ and new ones at every run: `PDE_EXAMPLES=100 nbdev_test --path nbs/02_algorithm/
 import os
 import warnings
 from functools import wraps
-from importlib.util import find_spec
 
 from hypothesis import HealthCheck, given, settings
 
@@ -30,11 +29,3 @@ def holds(few: int = 12, **drawn):
         return test
 
     return state
-
-
-def installed(library: str) -> bool:
-    """Whether a library is there to compare with; says that a comparison is skipped where it is not."""
-    if find_spec(library) is None:
-        print(f"skipped: no {library}")
-        return False
-    return True

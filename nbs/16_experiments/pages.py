@@ -119,13 +119,13 @@ def differences(pairs: dict, key: str = "worst_group") -> pd.DataFrame:
 
 
 @cache
-def family(base: str = "pde", key: str = "worst_group") -> pd.DataFrame:
-    "A method minus every other one on every task, by (task, name), corrected together, with the verdict."
+def family(key: str = "worst_group") -> pd.DataFrame:
+    "PDE minus every other method on every task, by (task, name), corrected together, with the verdict."
     pairs = {
-        (task, name): (results_of(task)[base], other)
+        (task, name): (results_of(task)["pde"], other)
         for task in TASKS
         for name, other in results_of(task).items()
-        if base in results_of(task) and name != base
+        if name != "pde"
     }
     frame = differences(pairs, key)
     frame["verdict"] = [verdict(*both, d) for both, d in zip(pairs.values(), frame.itertuples())]
@@ -185,27 +185,24 @@ def accuracy_cells(result) -> tuple[str, ...]:
 # Pictures
 
 
-def fig_dots(panels: dict, labels, zeros, subject=(), width: float = 3.4):
-    """Dots and 95 % intervals, a panel for each title: {title: {name: summary or difference}}, in percent or
-    points; `zeros`: where a panel has a line, or None. A line that ends at the frame goes on."""
+def fig_differences(panels: dict):
+    "Dots and 95 % intervals, a panel for each {name: difference}; a line that ends at the frame goes on."
     names = list(next(iter(panels.values())))
-    fig, axes = new_figure(len(panels), 0.9 + 0.24 * len(names), width)
-    for ax, (title, found), label, zero in zip(axes, panels.items(), labels, zeros):
+    fig, axes = new_figure(len(panels), 0.9 + 0.24 * len(names), 3.4)
+    for ax, (title, found) in zip(axes, panels.items()):
         means = 100 * np.array([d.mean for d in found.values()])
         ends = 100 * np.array([(d.low, d.high) for d in found.values()])
-        for at, (name, mean, end) in enumerate(zip(found, means, ends)):
-            colour = COLOURS["subject" if name in subject else "method"]
-            ax.plot(end, [at, at], color=colour, lw=1.6)
-            ax.plot(mean, at, "D" if name in subject else "o", ms=5, color=colour)
-        reach = max((np.nanmax(means) - np.nanmin(means)) / 2, 2.0)
-        low = max(np.nanmin(ends), np.nanmin(means) - reach)
-        high = min(np.nanmax(ends), np.nanmax(means) + reach)
-        if zero is not None:
-            ax.axvline(zero, color=COLOURS["average"], lw=0.8, zorder=0)
-            low, high = min(low, zero), max(high, zero)
+        for at, (mean, end) in enumerate(zip(means, ends)):
+            ax.plot(end, [at, at], color=COLOURS["subject"], lw=1.6)
+            ax.plot(mean, at, "D", ms=5, color=COLOURS["subject"])
+        reach = max(np.ptp(means) / 2, 2.0)
+        low = min(0, max(ends.min(), means.min() - reach))
+        high = max(0, min(ends.max(), means.max() + reach))
         margin = 0.04 * (high - low)
-        ax.set(xlim=(low - margin, high + margin), xlabel=label, yticks=range(len(names)))
-        ax.set(ylim=(len(names) - 0.5, -0.5), yticklabels=names if ax is axes[0] else [])
+        ax.axvline(0, color=COLOURS["average"], lw=0.8, zorder=0)
+        ax.set(xlim=(low - margin, high + margin), xlabel="points in the worst group")
+        ax.set(yticks=range(len(names)), yticklabels=names if ax is axes[0] else [])
+        ax.set(ylim=(len(names) - 0.5, -0.5))
         ax.set_title(title, fontsize=SMALL + 1)
         ax.grid(axis="x", color="#e4e4e4", lw=0.7)
     return fig
