@@ -104,9 +104,10 @@ def check(name: str, /, *, root: str = "data", json: Output | None = None):
     """
     from pde_nb.data.published import examine
 
-    found = examine(name, root, progress=True)
-    answer(json, found.to_dict(), found)
-    return Exit.DONE if found.good else Exit.JUDGED_BAD
+    faults = examine(name, root, progress=True)
+    said = faults or [f"{name} in {root} is whole, and as it was published"]
+    answer(json, dict(name=name, good=not faults, faults=faults), *said)
+    return Exit.JUDGED_BAD if faults else Exit.DONE
 
 
 def fetch(
@@ -140,12 +141,9 @@ def sample(*, opened: DataOptions, out: str, n: Whole = 200, seed: Whole = 0):
     """
     import numpy as np
 
-    from pde_nb.core.arguments import whole_number
     from pde_nb.data.blanks import blank_cells
     from pde_nb.grouping.labelling import choose_sheet, write_sheet
 
-    if Path(out).exists():
-        raise ValueError(f"--out {out!r} is there already, and nothing is overwritten; name another file.")
     attribute = (opened.attribute or [""])[0]
     if not attribute or len(opened.attribute) > 1:
         raise ValueError("--attribute: name the one column that is to be labelled; it may not be there yet.")
@@ -162,7 +160,6 @@ def sample(*, opened: DataOptions, out: str, n: Whole = 200, seed: Whole = 0):
         cells = shown[attribute][known].tolist()
         column[known] = [int(v) if isinstance(v, float) and v.is_integer() else v for v in cells]
     splits = (opened.split or "split") in shown
-    whole_number("n", n, 1)
-    sheet = choose_sheet(data, column, attribute, n, whole_number("seed", seed, 0), splits)
+    sheet = choose_sheet(data, column, attribute, n, seed, splits)
     write_sheet(out, sheet, shown)
     show(sheet.text(out))

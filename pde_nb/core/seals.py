@@ -173,10 +173,10 @@ def read_document(path, what: str, remedy: str) -> dict:
     return content
 
 # %% ../../nbs/01_core/07_seals.ipynb #se000016
-def file_digest(path) -> str:
-    "The SHA-256 of a file, 64 hexadecimal digits, read piece by piece."
+def file_digest(path, algorithm: str = "sha256") -> str:
+    "The digest of a file in hexadecimal digits, read piece by piece."
     with open(path, "rb") as f:
-        h = hashlib.sha256()
+        h = hashlib.new(algorithm)
         while piece := f.read(1 << 20):
             h.update(piece)
     return h.hexdigest()

@@ -50,9 +50,7 @@ def prediction_interval(
 
 # %% ../../nbs/01_core/04_statistics.ipynb #mv000027
 def z_value(tail: float) -> float:
-    "The standard normal quantile that leaves `tail` above it. Raises `ValueError` unless it is in (0, 1)."
-    if not 0 < tail < 1:
-        raise ValueError(f"tail={tail}; a probability is in (0, 1).")
+    "The standard normal quantile that leaves `tail`, in (0, 1), above it."
     return float(-ndtri(tail))
 
 
@@ -92,15 +90,11 @@ def detectable_difference(
     power: float = 0.8,  # how often the difference should be found
 ):
     """The smallest true difference in accuracy between two models that an evaluation shows with this power.
-    Raises `ValueError` for an empty group and for shares outside (0, 1)."""
+    Raises `ValueError` for an empty group."""
     total = np.asarray(total, float)
     if (total < 1).any():
         raise ValueError(f"total={total.tolist()}; an evaluation needs at least one example.")
-    if not 0 < accuracy < 1:
-        raise ValueError(f"accuracy={accuracy}; give a number in (0, 1).")
     q = 2 * accuracy * (1 - accuracy) if disagreement is None else disagreement
-    if not 0 < q <= 1:
-        raise ValueError(f"disagreement={q}; give a share in (0, 1].")
     return (z_value((1 - level) / 2) + z_value(1 - power)) * np.sqrt(q / total)
 
 # %% ../../nbs/01_core/04_statistics.ipynb #mv000031

@@ -50,7 +50,7 @@ def new_figure(
 # %% ../../nbs/01_core/05_style.ipynb #stylerow2
 @dataclass(frozen=True)
 class Row:
-    "One row of `fig_rows`: a figure and its interval. Raises `ValueError` where it lies outside."
+    "One row of `fig_rows`: a figure and its interval."
 
     name: str
     figure: float
@@ -58,10 +58,6 @@ class Row:
     high: float
     subject: bool = False  # is this what the picture is about?
     hollow: bool = False  # drawn as a ring: a figure of another kind, as one that is quoted
-
-    def __post_init__(self):
-        if not self.low <= self.figure <= self.high:
-            raise ValueError(f"{self.name}: {self.figure} is not from {self.low} to {self.high}")
 
 
 def fig_rows(

@@ -22,7 +22,7 @@ from .statistics import Summary
 # %% ../../nbs/01_core/06_tables.ipynb #36978426
 @dataclass(frozen=True)
 class Table:
-    "A table of plain cells. Raises `ValueError` for a row of another length than the head or a bad `align`."
+    "A table of plain cells."
 
     head: tuple[str, ...]
     rows: tuple[tuple, ...]  # cells: str, or anything with __str__
@@ -30,20 +30,12 @@ class Table:
 
     def __post_init__(self):
         head, rows = tuple(self.head), tuple(map(tuple, self.rows))
-        align = self.align or "l" + "r" * (len(head) - 1)
-        for number, row in enumerate(rows):
-            if len(row) != len(head):
-                raise ValueError(
-                    f"row {number} has {len(row)} cells {row!r}; the head has {len(head)} columns."
-                )
-        if len(align) != len(head) or set(align) - {"l", "r"}:
-            raise ValueError(f"align={align!r}; give l or r for each of {len(head)} columns.")
-        vars(self).update(head=head, rows=rows, align=align)
+        vars(self).update(head=head, rows=rows, align=self.align or "l" + "r" * (len(head) - 1))
 
     def text(self) -> str:
         "Columns of equal width, for a terminal."
         lines = [[*map(visible, line)] for line in (self.head, *self.rows)]
-        widths = [max(map(cell_len, column)) for column in zip(*lines)]
+        widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
         shown = ["  ".join(map(fill, line, widths, self.align)).rstrip() for line in lines]
         return "\n".join(shown)
 

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['BACKGROUND', 'CACHE_VERSION', 'TOGETHER', 'WINDOW', 'GPU_SHARE', 'IMAGENET', 'AUGMENTATIONS', 'upright_rgb', 'fitted',
-           'decode', 'decode_all', 'state_of_files', 'decoded', 'batches', 'Source', 'settings_digest', 'check_rows',
-           'check_device', 'DeviceArray', 'channel_moments', 'PixelSource']
+           'decode', 'decode_all', 'state_of_files', 'decoded', 'batches', 'Source', 'settings_digest', 'check_device',
+           'DeviceArray', 'channel_moments', 'PixelSource']
 
 # %% ../../nbs/04_data/09_batches.ipynb #ab829062
 import hashlib
@@ -166,31 +166,19 @@ def batches(
     lengths=None,  # (n,) tokens of each example of the data set; None: no bucketing
     seed=0,  # of the order of the batches, or a generator; used with lengths only
 ) -> list[Int[np.ndarray, " b"]]:
-    "The batches of an epoch. Raises `ValueError` for a size below 1, and for lengths that are too few."
+    "The batches of an epoch."
     order = np.asarray(order)
-    if size < 1:
-        raise ValueError(f"the batch size is {size}; it must be at least 1.")
     if lengths is not None:
-        order = _sort_windows(order, np.asarray(lengths), WINDOW * size)
+        lengths = np.asarray(lengths)
+        windows = [order[i : i + WINDOW * size] for i in range(0, len(order), WINDOW * size)]
+        by_length = [window[np.argsort(lengths[window], kind="stable")] for window in windows]
+        order = np.concatenate([order[:0], *by_length])
     parts = [order[i : i + size] for i in range(0, len(order), size)]
     if len(parts) > 1 and len(parts[-1]) == 1 < size:
         parts[-2:] = [np.concatenate(parts[-2:])]
     if lengths is None:
         return parts
     return [parts[i] for i in np.random.default_rng(seed).permutation(len(parts))]
-
-
-def _sort_windows(order, lengths, window):
-    "The order with each window sorted by length; examples of one length stay in their order."
-    if not len(order):
-        return order
-    if order.max() >= len(lengths):
-        raise ValueError(
-            f"there are {len(lengths)} lengths and the order goes up to {order.max()}; "
-            "give the length of every example."
-        )
-    parts = [order[i : i + window] for i in range(0, len(order), window)]
-    return np.concatenate([part[np.argsort(lengths[part], kind="stable")] for part in parts])
 
 # %% ../../nbs/04_data/09_batches.ipynb #a81e9849
 class Source:
@@ -218,22 +206,6 @@ class Source:
 def settings_digest(*parts) -> str:
     "Sixteen hexadecimal digits of the SHA-256 of values, as Python writes them."
     return hashlib.sha256("\0".join(map(repr, parts)).encode()).hexdigest()[:16]
-
-
-def check_rows(
-    rows,  # positions
-    n: int,  # examples of the source
-) -> Int[np.ndarray, " b"]:
-    "The positions as 64-bit integers. Raises `ValueError` unless they are integers from 0 to n − 1."
-    rows = np.asarray(rows)
-    if rows.ndim != 1 or rows.dtype.kind not in "iu":
-        raise ValueError(
-            f"rows has shape {rows.shape} and dtype {rows.dtype}; "
-            "give the positions of a batch as integers, shape (b,)."
-        )
-    if len(rows) and not (0 <= rows.min() and rows.max() < n):
-        raise ValueError(f"rows go from {rows.min()} to {rows.max()}; there are {n} examples, 0 to {n - 1}.")
-    return rows.astype(np.int64, copy=False)
 
 
 def check_device(device) -> torch.device:
@@ -342,11 +314,6 @@ class PixelSource(Source):
         kind: str = "pixels",
         digest: str = "",  # of the inputs
     ):
-        if x.ndim != 4 or x.dtype not in (np.uint8, np.float32):
-            raise ValueError(
-                f"x has shape {x.shape} and dtype {x.dtype}; "
-                "give pictures (n, channels, height, width) as uint8 or float32."
-            )
         if x.dtype == np.float32:
             check_numbers(x)
             if normalise == "imagenet" and not (0 <= x.min() and x.max() <= 1):
@@ -379,7 +346,7 @@ class PixelSource(Source):
         rng: np.random.Generator | None = None,  # with it: flips and crops as `augment` says
     ) -> Float[Tensor, "b C H W"]:
         "Normalised pictures on the device."
-        x = self.examples.take(check_rows(rows, len(self)))
+        x = self.examples.take(np.asarray(rows, np.int64))
         if rng is not None and "flip" in self.augment:
             x = flip(x, rng.random(len(x)) < 0.5)
         if rng is not None and "crop" in self.augment:

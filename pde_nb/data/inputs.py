@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['OF_KINDS', 'FILES', 'OF_PREPARATION', 'PREPARATION', 'load_tokenizer', 'tokenizer_by_name', 'check_limit',
-           'TokenSource', 'training_rows', 'ArraySource', 'feature_source', 'mapped_standard', 'make_source',
-           'PixelCode', 'TokenCode', 'Preparation', 'prepared', 'picture_array', 'write_preparation',
-           'read_preparation', 'with_tuples', 'read_tokenizer']
+           'TokenSource', 'ArraySource', 'feature_source', 'mapped_standard', 'make_source', 'PixelCode', 'TokenCode',
+           'Preparation', 'prepared', 'picture_array', 'write_preparation', 'read_preparation', 'with_tuples',
+           'read_tokenizer']
 
 # %% ../../nbs/04_data/11_inputs.ipynb #fa80abd9
 import hashlib
@@ -28,7 +28,6 @@ from pde_nb.data.batches import (
     PixelSource,
     Source,
     check_device,
-    check_rows,
     decode_all,
     settings_digest,
 )
@@ -182,7 +181,7 @@ class TokenSource(Source):
 
     def batch(self, rows, rng=None) -> dict[str, Int[Tensor, "b longest"]]:
         "input_ids, attention_mask and, where the tokenizer has them, token_type_ids, on the device."
-        rows = check_rows(rows, len(self))
+        rows = np.asarray(rows, np.int64)
         n = self.lengths[rows]
         longest = int(n.max(initial=0))
         place = np.arange(longest)
@@ -195,19 +194,6 @@ class TokenSource(Source):
             arrays["token_type_ids"] = np.zeros(real.shape, np.int64)
             arrays["token_type_ids"][real] = self.types[flat]
         return {name: torch.from_numpy(array).to(self.device) for name, array in arrays.items()}
-
-# %% ../../nbs/04_data/11_inputs.ipynb #ea45d05d
-def training_rows(split, n):
-    "Which rows are training rows."
-    split = np.asarray(split)
-    if split.shape != (n,):
-        raise ValueError(f"split has shape {split.shape} for {n} examples; give one number each.")
-    if not (split == 0).any():
-        raise ValueError(
-            "no example has split 0; mean, standard deviation and categories are taken from the training "
-            "examples, so there must be some."
-        )
-    return split == 0
 
 # %% ../../nbs/04_data/11_inputs.ipynb #b98f53af
 class ArraySource(Source):
@@ -241,7 +227,7 @@ class ArraySource(Source):
 
     def batch(self, rows, rng=None) -> Float[Tensor, "b d"]:
         "The rows on the device; nothing is random. Raises `ValueError` where a file was changed meanwhile."
-        rows = check_rows(rows, len(self))
+        rows = np.asarray(rows, np.int64)
         if self.unchanged is None:
             return self.x.take(rows)
         self.unchanged()
@@ -259,7 +245,7 @@ def feature_source(
     path: Path | None = None,  # of the file where they stay
 ) -> ArraySource:
     "A source of features. Raises `ValueError` for values that are not finite."
-    train = training_rows(split, len(x))
+    train = np.asarray(split) == 0
     packed = np.packbits(train).tobytes()
     settings = settings_digest("features", digest, x.shape, normalise is not None, packed)
     about = dict(kind="features", device=device, digest=settings, path=path)
@@ -297,7 +283,7 @@ def table_source(
 
     Raises `ValueError` for values that are not finite and for columns with too many categories.
     """
-    train = training_rows(split, len(next(iter(columns.values()))))
+    train = np.asarray(split) == 0
     codes, notes, how = [], [], how or {}
     for name, column in columns.items():
         if column.dtype.kind in "biuf":

@@ -338,7 +338,6 @@ def from_table(
     columns=None,  # name → kind of a column: 'number', 'category', 'boolean', 'date' or 'drop'
     root=None,  # folder of the pictures; default: that of the table's file
     missing: str = "error",  # 'fill': the median for a number, 'missing' for a category, an empty text
-    file=None,  # the file that a DataFrame is the whole of: messages then name its lines
     notes=(),  # remarks to keep
     unlabelled=None,  # a value of the attributes that stands for a blank, such as -1
     inputs=None,  # what is learned from, where it is elsewhere: then no column is a feature
@@ -347,7 +346,7 @@ def from_table(
     "Data from a table. Raises `ValueError` for columns that are missing, misnamed, doubled or doubtful."
     kinds = dict(columns or {})
     frame = as_frame(table, [*as_list(text), *as_list(image)], kinds)
-    origin = Origin(file=None if file is None else Path(file))
+    origin = Origin()
     if isinstance(table, (str, Path)):
         origin = Origin(f"the table {table}", Path(table).expanduser())
         root = origin.file.parent if root is None else root
@@ -499,17 +498,17 @@ def from_folder(
             f"{root} has no {metadata}; put a table there with a column of picture names, "
             f"{label!r} and {attribute!r}, or name it with metadata=."
         )
-    frame = as_frame(table, [image], options.get("columns"))
     if image is None:
-        usual = {str(name).lower(): name for name in reversed(frame.columns)}
+        names = list(read_table(table))
+        usual = {name.lower(): name for name in reversed(names)}
         image = next((usual[name] for name in FILE_COLUMNS if name in usual), None)
-    if image is None:
-        raise ValueError(
-            f"which column of {table} names the pictures? Say so with image=; "
-            f"its columns are {', '.join(map(str, frame.columns))}."
-        )
-    options = {"name": root.resolve().name, "file": table} | options
-    return from_table(frame, label, attribute, image=image, root=root, **options)
+        if image is None:
+            raise ValueError(
+                f"which column of {table} names the pictures? Say so with image=; "
+                f"its columns are {', '.join(names)}."
+            )
+    options = {"name": root.resolve().name} | options
+    return from_table(table, label, attribute, image=image, root=root, **options)
 
 # %% ../../nbs/04_data/05_tables.ipynb #tf000009
 def example_table(
