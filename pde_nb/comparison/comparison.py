@@ -127,6 +127,8 @@ def contend_all(
     errors, how = {}, (data, out, torch.get_num_threads(), on_epoch, common)
     for name, (method, tried) in contenders.items():
         check_apart(tried, common)
+        if (file := out / f"{name}.json").exists() and b'"trials"' not in file.read_bytes():
+            raise ValueError(f"{str(file)!r} is no result of a comparison; name another folder.")
         try:
             decide(data, method=method, **common, **tried[0])
         except ValueError as error:

@@ -46,7 +46,8 @@ def says_missing(text: str, among_numbers: bool = False) -> bool:
 # %% ../../nbs/04_data/01_columns.ipynb #cu000008
 _APART = " \u00a0\u2009\u202f'’"  # what thousands are set apart by, beside a comma or a point
 _NUMBER = (  # with its decimal mark, and the other one
-    rf"[-+]?\s*(?:[1-9]\d{{{{0,2}}}}(?P<gap>[{{1}}{_APART}])\d{{{{3}}}}(?:(?P=gap)\d{{{{3}}}})*(?:[{{0}}]\d*)?"
+    rf"[-+]?\s*(?:[1-9]\d{{{{0,2}}}}(?P<gap>[{{1}}{_APART}])\d{{{{3}}}}"
+    rf"(?:(?P=gap)\d{{{{3}}}})*(?:[{{0}}]\d*)?"
     r"|(?:\d+(?:[{0}]\d*)?|[{0}]\d+)(?:[eE][-+]?\d+)?)"
 )
 _PATTERNS = {mark: re.compile(_NUMBER.format(mark, other)) for mark, other in (".,", ",.")}

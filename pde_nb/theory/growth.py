@@ -242,8 +242,8 @@ def update(feature: str, growth: int = 2) -> Found:  # growth: the power of x_j
 # %% ../../nbs/03_theory/05_growth.ipynb #c0b5a482
 def early_spurious_update(growth: int = 2) -> Found:
     """`lemma:spurious update early`: constants that fit all dimensions; the derived ones beside those of a
-    network; and the step α̂g_1 − Σ_S2 ℓ/N ≥ Θ(1)(2α̂ − 1) of the proof at the start, α̂ = 0.55 to 0.95, where it
-    bounds the residuals of S_2 by 1."""
+    network; and the step α̂g_1 − Σ_S2 ℓ/N ≥ Θ(1)(2α̂ − 1) of the proof at the start, α̂ = 0.55 to 0.95,
+    where it bounds the residuals of S_2 by 1."""
     run = early_run()
     majority, top = 2 * run.alpha_hat - 1, np.exp(run.Z.max())
     lowest = run.rates("spurious", EARLY, growth).min() / majority

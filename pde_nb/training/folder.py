@@ -143,12 +143,8 @@ PARTS = (  # what a run leaves beside its record; the record has the digest of e
 SEALED_FILES = (*PARTS, "first/record.json", *(f"first/{name}" for name in PARTS))
 # in the order in which a restart removes them: while the config stands, the folder is that run's
 RUN_FILES = ("record.json", "checkpoint.safetensors", "report.html", "log.csv", *reversed(PARTS))
-LASTING = (
-    "config.json",
-    "checkpoint.safetensors",
-    "log.csv",
-    GROUPS_FILE,
-)  # stay where it goes on
+# what stays where a run that has ended goes on
+LASTING = "config.json", "checkpoint.safetensors", "log.csv", GROUPS_FILE
 REMEDY = (
     "name another folder, or delete this one to start anew (restart=True, or pde train --restart, does so)"
 )
