@@ -129,7 +129,8 @@ def computed(label: str, *, jobs, preset, case, seeds, methods, changes):
     lookup(case, synthetic.CASES, "case")
     if label == "tab:synthetic":
         names = methods or [*synthetic.SYNTHETIC_METHODS]
-        found = synthetic.run_synthetic(setting, case, seeds, names, jobs)
+        tasks = [(synthetic.seed_records, setting, case, seed, names) for seed in range(seeds)]
+        found = sum(synthetic.run_tasks(tasks, jobs, "seeds"), [])
         record = dict(settings=asdict(setting), case=case, seeds=seeds, jobs=jobs)
         text = synthetic.table_text(setting, changes, case, seeds, found)
         for row in found:  # the figures remain
