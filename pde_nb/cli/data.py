@@ -7,9 +7,6 @@ __all__ = ['diagnose', 'shown_columns', 'example', 'check', 'fetch', 'sample']
 
 # %% ../../nbs/14_cli/05_data.ipynb #da0004
 from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from .ending import Exit, answer, command_line, say_next, show
 from .options import DataOptions, Output, Whole, data_words, open_typed
@@ -110,23 +107,16 @@ def check(name: str, /, *, root: str = "data", json: Output | None = None):
     return Exit.JUDGED_BAD if faults else Exit.DONE
 
 
-def fetch(
-    name: str,
-    /,
-    *,
-    root: str = "data",
-    archive: Annotated[str | None, Parameter(name="--from")] = None,
-):
+def fetch(name: str, /, *, root: str = "data"):
     """Download and unpack what lacks of a published data set; what was interrupted goes on.
 
     Args:
         name: waterbirds, celebA or civilcomments
         root: folder that holds the data set's own folder
-        archive: an archive that was downloaded by other means
     """
     from pde_nb.data.published import fetch as get
 
-    get(name, root, None, archive)
+    get(name, root)
 
 # %% ../../nbs/14_cli/05_data.ipynb #da0007
 def sample(*, opened: DataOptions, out: str, n: Whole = 200, seed: Whole = 0):

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['LIBRARIES', 'PATIENCE', 'surroundings', 'launched', 'is_main', 'check_one_process', 'need', 'import_torchvision',
-           'NoNetwork', 'check_reachable', 'server_fault', 'load_cached']
+           'NoNetwork', 'check_reachable', 'server_fault', 'load_pretrained']
 
 # %% ../../nbs/01_core/03_environment.ipynb #nw000004
 import os
@@ -148,12 +148,26 @@ def server_fault(server: str) -> str:  # '' where it answers, whatever it says
     return ""
 
 
-def load_cached(
-    load: Callable,  # called with local_files_only; raises `OSError` where it finds nothing
-    url: str,  # of a file that it would fetch
+def load_pretrained(
+    load: Callable,  # a `from_pretrained` of transformers
+    name: str,  # of a model on the hub of Hugging Face, or its folder
+    **options,  # of `load`
 ):
-    "What `load` gives from its cache, else from the network. Raises `NoNetwork` as `check_reachable` does."
-    with suppress(OSError):  # not in the cache
-        return load(local_files_only=True)
-    check_reachable(url)
-    return load(local_files_only=False)
+    """What `load` gives from a folder, its cache or else the network.
+
+    Raises `ValueError` where none of them has it."""
+    from huggingface_hub import hf_hub_url
+
+    try:
+        with suppress(OSError):  # not in the cache
+            return load(name, local_files_only=True, **options)
+        if not Path(name).is_dir():
+            check_reachable(hf_hub_url(name, "config.json"))
+        return load(name, **options)
+    except Exception as e:  # a damaged file may break its reader in any way
+        reason = (str(e).splitlines() or [type(e).__name__])[0]
+        raise ValueError(
+            f"{name!r} is not here and cannot be downloaded ({reason}). Check the name; where there is a "
+            "network, save model and tokenizer into one folder with save_pretrained, copy that folder here "
+            f"and name it in place of {name!r}."
+        ) from e

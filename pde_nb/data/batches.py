@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['BACKGROUND', 'CACHE_VERSION', 'TOGETHER', 'WINDOW', 'GPU_SHARE', 'IMAGENET', 'AUGMENTATIONS', 'upright_rgb', 'fitted',
-           'decode', 'decode_all', 'state_of_files', 'decoded', 'batches', 'Source', 'settings_digest', 'check_device',
-           'DeviceArray', 'channel_moments', 'PixelSource']
+           'decode', 'decode_all', 'decoded', 'batches', 'Source', 'settings_digest', 'check_device', 'DeviceArray',
+           'channel_moments', 'PixelSource']
 
 # %% ../../nbs/04_data/09_batches.ipynb #ab829062
 import hashlib
@@ -13,7 +13,6 @@ import os
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -26,7 +25,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from ..core.arguments import whole_number
-from .examples import Pictures, cache_folder, cached_array, check_numbers
+from .examples import Pictures, cache_folder, cached_array, check_numbers, file_states, fingerprint
 
 # %% ../../nbs/04_data/09_batches.ipynb #95e8be19
 BACKGROUND = (255, 255, 255)  # behind transparent pixels
@@ -113,18 +112,8 @@ def decode_all(
     names = "\n".join([str(root), *files])
     tag = hashlib.sha256(f"{size} {TOGETHER}{cut} {names}".encode()).hexdigest()[:12]
     path = Path(cache_folder() if cache is None else cache) / f"{root.name}-{size}-{tag}.npy"
-    about = dict(version=CACHE_VERSION, pictures=state_of_files(root, files))
+    about = dict(version=CACHE_VERSION, pictures=fingerprint(file_states(root, files).tobytes()))
     return cached_array(path, shape, np.uint8, about, make)
-
-
-def state_of_files(root: Path, files: list[str]) -> str:
-    "A digest of names, sizes and times of change."
-    state = hashlib.sha256()
-    for name in files:
-        with suppress(OSError):  # one that is missing is told when it is to be decoded
-            about = os.stat(root / name)
-            state.update(f"{name}\0{about.st_size}\0{about.st_mtime_ns}\n".encode())
-    return state.hexdigest()
 
 
 def decoded(inputs: Pictures, size: int, centre, progress: bool) -> Iterator[np.ndarray]:

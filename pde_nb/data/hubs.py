@@ -14,7 +14,7 @@ import numpy as np
 
 from ..core.arguments import lookup
 from ..core.environment import need
-from .blanks import blank_cells, check_unlabelled, column_with_blanks
+from .blanks import blank_cells, column_with_blanks
 from .dataset import SPLITS, Data, make_data, split_code
 from .examples import Texts, find_pictures, make_arrays, string_array
 from .tables import as_list, from_table
@@ -116,16 +116,13 @@ def from_wilds(
 
     Raises `ValueError` for a part of a data set, and for one without one class per example.
     """
-    kind = type(dataset).__name__
     if hasattr(dataset, "indices"):
         raise ValueError("this is a part of a WILDS data set; give the whole, from_wilds reads its splits.")
-    if not hasattr(dataset, "metadata_array") or not hasattr(dataset, "split_dict"):
-        raise ValueError(f"a {kind} is no WILDS data set.")
     if getattr(dataset, "_y_array", None) is None or not dataset.n_classes or dataset.y_size != 1:
-        raise ValueError(f"{kind} does not have one class per example; only such data sets can be used.")
+        raise ValueError("this WILDS data set does not have one class per example; only such can be used.")
     identities = getattr(dataset, "_identity_vars", None) or []
     attributes = wilds_attributes(dataset, attributes, identities)
-    columns, values = wilds_columns(dataset, attributes, options.pop("unlabelled", None))
+    columns, values = wilds_columns(dataset, attributes)
     values |= {name: (0, 1) for name in attributes if name in identities}
     y = np.asarray(dataset.y_array).reshape(-1)
     classes = wilds_names(dataset, "y", y)
@@ -152,71 +149,54 @@ def wilds_split(dataset):
 # %% ../../nbs/04_data/06_hubs.ipynb #63b3966d
 def wilds_attributes(dataset, attributes, identities) -> list[str]:
     "The names of the metadata fields to take, checked."
-    fields = list(dataset.metadata_fields)
-    if attributes is not None and not len(attributes):
-        return []
+    fields = [field for field in dataset.metadata_fields if field != "y"]
     if attributes is None:
-        grouper = getattr(dataset, "_eval_grouper", None)
-        judged_by = getattr(grouper, "groupby_fields", None) or []
+        judged_by = getattr(getattr(dataset, "_eval_grouper", None), "groupby_fields", None) or []
         attributes = identities or [name for name in judged_by if name != "y"]
+        if not attributes:
+            raise ValueError(
+                f"which attributes? {dataset.dataset_name} has the metadata fields {', '.join(fields)}; "
+                "name some with attributes=."
+            )
     attributes = as_list(attributes)
-    if not attributes:
-        raise ValueError(
-            f"which attributes? {dataset.dataset_name} has the metadata fields {', '.join(fields)}; "
-            "name some with attributes=."
-        )
     for name in attributes:
-        lookup(name, {field: field for field in fields if field != "y"}, f"{dataset.dataset_name}: attribute")
+        lookup(name, dict.fromkeys(fields), f"{dataset.dataset_name}: attribute")
     return attributes
 
 
-def wilds_columns(dataset, attributes, unlabelled=None) -> tuple[dict, dict]:
+def wilds_columns(dataset, attributes) -> tuple[dict, dict]:
     "The columns of some metadata fields, by name where the names are sorted, and the values they can have."
-    metadata = np.asarray(dataset.metadata_array)
-    columns, values, n_blank = {}, {}, 0
+    metadata = np.asarray(dataset.metadata_array).astype(np.int64)
+    columns, values = {}, {}
     for field in attributes:
-        column = metadata[:, list(dataset.metadata_fields).index(field)]
-        blank = blank_cells(column, unlabelled)
-        n_blank += int((blank & ~blank_cells(column)).sum())
-        codes = column[~blank].astype(np.int64)
-        names = wilds_names(dataset, field, codes)
+        columns[field] = metadata[:, list(dataset.metadata_fields).index(field)]
+        names = wilds_names(dataset, field, columns[field])
         if names and names == sorted(names):
-            codes = np.array(names)[codes]
+            columns[field] = np.array(names)[columns[field]]
             values[field] = names
-        columns[field] = column_with_blanks(codes, blank)
-    check_unlabelled(n_blank, unlabelled, columns)
     return columns, values
 
 
 def wilds_names(dataset, field, codes) -> list[str]:
     "The names that WILDS has for the values of a field; empty where there are none for all."
     names = [str(v).strip() for v in (dataset.metadata_map or {}).get(field, [])]
-    within = not len(codes) or (0 <= codes.min() and codes.max() < len(names))
-    usable = len(set(names)) == len(names) and within
+    usable = len(set(names)) == len(names) and np.isin(codes, np.arange(len(names))).all()
     return names if usable else []
 
 # %% ../../nbs/04_data/06_hubs.ipynb #17c43284
 def wilds_inputs(dataset):
     "The inputs of a WILDS data set: texts, pictures on disk, or arrays."
     first, n = dataset.get_input(0), len(dataset)
-    usual = ("_text_array", "_input_array", "_image_array", "_input_image_paths")
-    kept = [getattr(dataset, name) for name in usual if getattr(dataset, name, None) is not None]
-    kept = [values for values in kept if len(values) == n]
     if isinstance(first, str):
-        return Texts(string_array(kept[0] if kept else [dataset.get_input(i) for i in range(n)]))
-    if hasattr(first, "detach") or isinstance(first, np.ndarray):
-        return make_arrays(np.stack([np.asarray(dataset.get_input(i)) for i in range(n)]))
+        return Texts(string_array([dataset.get_input(i) for i in range(n)]))
     if not hasattr(first, "convert"):
-        raise ValueError(
-            f"the inputs of {dataset.dataset_name} are of type {type(first).__name__}; "
-            "text, pictures and arrays are understood."
-        )
-    files = [str(name) for name in kept[0]] if kept else []
+        return make_arrays(np.stack([np.asarray(dataset.get_input(i)) for i in range(n)]))
+    files = getattr(dataset, "_input_array", getattr(dataset, "_input_image_paths", ()))
     if hasattr(dataset, "full_idxs"):
         files = [f"images/rgb_img_{i}.png" for i in dataset.full_idxs]
-    for below in ("", "img_align_celeba/", "images/", "train/"):
-        if files and Path(dataset.data_dir, below + files[0]).is_file():
-            return find_pictures(dataset.data_dir, [below + name for name in files])
+    for below in ("", "img_align_celeba/", "train/"):
+        if len(files) and Path(dataset.data_dir, f"{below}{files[0]}").is_file():
+            return find_pictures(dataset.data_dir, [f"{below}{name}" for name in files])
     raise ValueError(
         f"the picture files of {dataset.dataset_name} were not found below {dataset.data_dir}; "
         "give a table of them to from_table with image= and root=."

@@ -19,12 +19,11 @@ import torch
 from torch import Tensor, nn
 
 from ..core.arguments import did_you_mean, lookup
-from ..core.environment import check_reachable, import_torchvision
+from ..core.environment import check_reachable, import_torchvision, load_pretrained
 from .heads import BODY, HEAD, random_stream, replace_head
 from .small import BoostedTrees, linear, mlp, small_cnn
 from pde_nb.networks.text import (
     TEXT_MODELS,
-    load_pretrained,
     quiet_transformers,
     text_folder,
     text_model,
@@ -246,7 +245,7 @@ def fetch_weights(
         find_file(file)
     elif weights not in (None, "none") and family == "texts":
         with quiet_transformers() as transformers:
-            load_pretrained(transformers.AutoConfig.from_pretrained, name)
+            load_pretrained(transformers.AutoConfig.from_pretrained, str(text_folder(name) or name))
     elif weights not in (None, "none") and family == "pictures":
         pretrained_vision_weights(name, str(weights))
 

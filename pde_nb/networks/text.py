@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from ..core.environment import import_torchvision, load_cached, need
+from ..core.environment import import_torchvision, load_pretrained, need
 from .heads import BODY, head_name, random_stream
 from .weights import first_few, warn_of_new_head
 
@@ -83,26 +83,6 @@ def quiet_transformers():
         if bars:
             logging.enable_progress_bar()
 
-# %% ../../nbs/05_networks/04_text.ipynb #7eb1d35a
-def load_pretrained(load, name: str, **options):
-    """`load`, a `from_pretrained`, of a text model's name: from its folder, the cache or else the network.
-
-    Raises `ValueError` when none of them has it."""
-    folder = text_folder(name)
-    if folder is not None:
-        return load(str(folder), local_files_only=True, **options)
-    from huggingface_hub import hf_hub_url
-
-    try:
-        return load_cached(lambda **where: load(name, **where, **options), hf_hub_url(name, "config.json"))
-    except (OSError, ValueError) as e:
-        reason = (str(e).splitlines() or [type(e).__name__])[0]
-        raise ValueError(
-            f"the model {name!r} is not here and cannot be downloaded ({reason}). Where there is a network, "
-            "save model and tokenizer into one folder with save_pretrained, copy that folder here and name "
-            f"it in place of {name!r}."
-        ) from e
-
 # %% ../../nbs/05_networks/04_text.ipynb #875f69d7
 def text_model(
     name: str,  # of `TEXT_MODELS`, organisation/name, or a folder
@@ -111,16 +91,17 @@ def text_model(
     seed: int,  # of everything random about it
 ) -> TextClassifier:
     "A sequence classifier. Raises `ValueError` where it cannot be had, or a part of the encoder is missing."
+    source = str(text_folder(name) or name)
     with quiet_transformers() as transformers, random_stream(seed, BODY):
         auto, configs = transformers.AutoModelForSequenceClassification, transformers.AutoConfig
         if weights != "pretrained" and name in TEXT_MODELS and name != "minilm":  # needs no download
             config = configs.for_model(TEXT_MODELS[name], num_labels=n_classes)
         else:
-            config = load_pretrained(configs.from_pretrained, name, num_labels=n_classes)
+            config = load_pretrained(configs.from_pretrained, source, num_labels=n_classes)
         if weights != "pretrained":
             return TextClassifier(auto.from_config(config, dtype=torch.float32))
         how = dict(config=config, dtype=torch.float32, ignore_mismatched_sizes=True, output_loading_info=True)
-        model, info = load_pretrained(auto.from_pretrained, name, **how)
+        model, info = load_pretrained(auto.from_pretrained, source, **how)
     head, body = f"{head_name(model)}.", f"{model.base_model_prefix}."
     mismatched = [key for key, *_ in info["mismatched_keys"]]
     missing = [key for key in sorted(info["missing_keys"]) if key.startswith(body) and ".pooler." not in key]
