@@ -46,8 +46,8 @@ class WholeBatches(ExpansionBatches):
 class PDEDataModule(LightningDataModule):
     """Training examples as a plan shows them, and validation examples shared by the devices.
 
-    Raises `ValueError` for data and groups that do not fit each other, a schedule whose length is open, and
-    arguments of `DataLoader` that decide which examples come."""
+    Raises `ValueError` for data and groups that do not fit each other, and a schedule whose length is open;
+    `DataLoader` refuses arguments that decide which examples come."""
 
     def __init__(
         self,
@@ -61,9 +61,6 @@ class PDEDataModule(LightningDataModule):
         **loader,  # arguments of `DataLoader`: num_workers, collate_fn, pin_memory, …
     ):
         super().__init__()
-        ours = {"batch_sampler", "sampler", "shuffle", "drop_last", "dataset", "one_epoch"} & set(loader)
-        if ours:
-            raise ValueError(f"{min(ours)}: the plan says what comes, all as one epoch; leave it out.")
         for name, data, of in (("train", train, groups), ("val", val, val_groups)):
             if not isinstance(of, Groups) or len(data) != len(of):
                 raise ValueError(f"{name}: give make_groups(y, attribute) of its {len(data):,} examples.")
@@ -140,10 +137,8 @@ class PDECallback(Callback):
     def __init__(
         self,
         expansion_lr: float = 0.1,  # learning rates are multiplied by this after the warm-up, > 0
-        prefix: str = "val/",  # of worst_group, average and group_mean in what is logged
     ):
         self.expansion_lr = number("expansion_lr", expansion_lr, 0, above=True)
-        self.prefix = prefix
         self.counts = None  # right predictions and examples by group of the last validation: GroupCounts
         self.each_epoch = False  # whether validation follows each epoch of the plan
 
@@ -243,7 +238,7 @@ class PDECallback(Callback):
         found = dict(averages(self.counts), worst_group=self.counts.worst_group)
         for name in ("worst_group", "average", "group_mean"):  # the same on all devices
             bar = name == "worst_group"
-            pl_module.log(self.prefix + name, found[name], prog_bar=bar, reduce_fx="max", sync_dist=True)
+            pl_module.log(f"val/{name}", found[name], prog_bar=bar, reduce_fx="max", sync_dist=True)
 
 # %% ../nbs/12_deployment/07_lightning.ipynb #ligh0009
 def check_trainer(trainer: Trainer):

@@ -88,7 +88,7 @@ def evaluate(
     import warnings
     from dataclasses import replace
 
-    from pde_nb.algorithm.metrics import figures, figures_table
+    from pde_nb.algorithm.metrics import figures_table
     from pde_nb.training.finished import OtherCounts, evaluate_run
     from pde_nb.training.record import RunRecord, split_heading
 
@@ -103,19 +103,14 @@ def evaluate(
     counts = evaluate_run(run, opened, split, device=device)
     record = RunRecord.read(run)
     now = replace(record, evaluated={split: counts})
-    what = [record.method_title, record.config["model"], record.config["data"], f"seed {record.seed}"]
-    title = f"{' · '.join(what)}, {split_heading(now, split)}"
-    found = figures(counts, record.train_counts).to_dict()
-    answer(json, found, title, figures_table(now.figures(split)))
+    what = f"{record.method_title} · {record.config['model']} · {record.config['data']} · seed {record.seed}"
+    found = now.figures(split)
+    answer(json, found.to_dict(), f"{what}, {split_heading(now, split)}", figures_table(found))
     say_next(command_line("report", run, "--html"))
 
 
 def judge_other(run, other, label, attribute, root, device, json):
-    "Judge the model of a run on other labelled data, and keep the result beside the run."
-    import numpy as np
-
-    from pde_nb.algorithm.metrics import GroupCounts
-    from pde_nb.core.seals import with_origin, write_sealed
+    "Judge the model of a run on other labelled data."
     from pde_nb.data.opening import read_arrays
     from pde_nb.deployment.other_data import judge
     from pde_nb.training.finished import load
@@ -132,20 +127,11 @@ def judge_other(run, other, label, attribute, root, device, json):
     elif rows.is_dir():
         how["root"], rows = root or rows, rows / "metadata.csv"
     if record.train_counts is not None:
-        total = np.array(record.train_counts)
-        names, n = next(iter(record.evaluated.values())).names, int(total.sum())
-        how["train_counts"] = GroupCounts(total, total, names, n, n)
+        names = next(iter(record.evaluated.values())).names
+        how["train_counts"] = dict(zip(names, record.train_counts))
     judged = judge(predictor, rows, unlabelled=(record.opened or {}).get("unlabelled"), **how)
     title = f"{record.method_title} · {record.config['model']} on {other}"
-    differ = [f"differs from training: {text}" for text in judged.differences]
-    answer(json, judged.to_dict(), title, judged.table(), *differ)
-    try:
-        kept = Path(run, f"judged-{Path(other).stem}.json")
-        write_sealed(kept, with_origin(**judged.to_dict()))
-        where = f"kept in {kept}"
-    except ValueError as e:
-        where = f"not kept beside the run, --json FILE keeps it elsewhere: {e}"
-    print(where, file=sys.stderr)
+    answer(json, judged.to_dict(), title, judged)
 
 # %% ../../nbs/14_cli/04_finished.ipynb #rp0005
 PAGES = (".md", ".html", ".htm")  # how the name of a page ends

@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['OUTPUTS', 'N_ROWS', 'TOLERANCE', 'TIE', 'OLDEST_TORCH', 'graph_inputs', 'number_codes', 'category_codes',
            'ColumnLayer', 'column_steps', 'standard_steps', 'PixelLayer', 'Graph', 'take', 'graph_rows', 'Exported',
-           'description', 'number_column', 'picture_steps', 'export', 'write_onnx', 'reason', 'compare', 'distance',
-           'save_pretrained', 'write_files', 'check_files']
+           'description', 'picture_steps', 'export', 'write_onnx', 'reason', 'compare', 'save_pretrained',
+           'write_files', 'check_files']
 
 # %% ../../nbs/12_deployment/03_export.ipynb #ex000004
 import copy
@@ -26,7 +26,7 @@ from torch import Tensor, nn
 
 from ..core.seals import file_digest, surroundings, writable_folder, write_sealed, write_whole
 from ..data.dataset import Data
-from ..data.encoding import ColumnCode
+from ..data.encoding import ColumnCode, as_plain
 from ..data.examples import Arrays, Columns, Pictures, Texts
 from pde_nb.data.inputs import (
     PixelCode,
@@ -211,23 +211,11 @@ def description(predictor: Predictor) -> dict:
         outputs=[dict(name=name, dtype="float32", shape=shape) for name in OUTPUTS],
     )
     if preparation.kind == "table":
-        about["number_columns"] = [number_column(code) for code in number_codes(preparation)]
-        about["category_columns"] = [
-            dict(name=code.name, values=list(map(str, code.values)), as_numbers=code.how.numbers)
-            for code in category_codes(preparation)
-        ]
+        about["number_columns"] = list(map(as_plain, number_codes(preparation)))
+        about["category_columns"] = list(map(as_plain, category_codes(preparation)))
     if preparation.kind == "pictures":
         about["pictures"] = picture_steps(preparation.pixels.size, preparation.pixels.centre)
     return about
-
-
-def number_column(code: ColumnCode) -> dict:
-    "A column of numbers, as the JSON file has it."
-    how = code.how
-    about = dict(name=code.name, is_a=how.kind, fills_missing=code.middle)
-    if how.mark:
-        about |= dict(decimal_mark=how.mark)
-    return about if how.day_first is None else about | dict(day_first=how.day_first)
 
 
 def picture_steps(size: int, centre: int | None) -> dict:
@@ -309,18 +297,13 @@ def write_onnx(graph: Graph, feed: dict, path: Path, content: dict):
         ) from e
     for node in made.model.graph.all_nodes():
         node.metadata_props.clear()  # where each step stands in source files
-    notes = {name: content[name] for name in ("model", "label", "weights_sha256")}
-    notes |= dict(classes=json.dumps(content["classes"]), pde_nb=json.dumps(content))
-    made.model.metadata_props.update(notes)
+    made.model.metadata_props["pde_nb"] = json.dumps(content)
     made.save(path)
 
 
 def reason(error: BaseException) -> str:
-    "Why something failed: the first lines of the innermost error."
-    while error.__cause__ is not None:
-        error = error.__cause__
-    lines = [line.partition(" For more information")[0].strip(" -") for line in str(error).splitlines()]
-    return " ".join([f"{type(error).__name__}:", *filter(None, lines)][:3])[:400]
+    "Why something failed, on one line."
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:200]
 
 # %% ../../nbs/12_deployment/03_export.ipynb #ex000018
 def compare(graph: Graph, path: Path, feed: dict, batch) -> dict:
@@ -343,7 +326,10 @@ def compare(graph: Graph, path: Path, feed: dict, batch) -> dict:
             f"the graph of {type(graph.model).__name__} was made and does not run ({reason(e)}); "
             "another version of onnxruntime or torch may run it."
         ) from e
-    logit, probability = (max(distance(a, w), distance(b, w[:1])) for a, b, w in zip(whole, alone, want))
+    logit, probability = (
+        float(abs(np.concatenate([a, b]) - np.concatenate([w, w[:1]])).max())
+        for a, b, w in zip(whole, alone, want)
+    )
     named = np.take_along_axis(want[1], whole[1].argmax(1)[:, None], 1)[:, 0]
     others = int((want[1].max(1) - named > TIE).sum())
     if not probability <= TOLERANCE or others:
@@ -354,13 +340,6 @@ def compare(graph: Graph, path: Path, feed: dict, batch) -> dict:
             "rows: make it compute the same for every batch, or predict with pde_nb."
         )
     return dict(n=len(named), probability=probability, logit=logit)
-
-
-def distance(got: np.ndarray, want: np.ndarray) -> float:
-    "The largest difference; infinite for another shape and for nan."
-    if got.shape != want.shape or not np.isfinite(got).all():
-        return float("inf")
-    return float(abs(got - want).max())
 
 # %% ../../nbs/12_deployment/03_export.ipynb #sp000006
 def save_pretrained(

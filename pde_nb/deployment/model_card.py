@@ -44,14 +44,8 @@ def known_of(run) -> tuple[RunRecord, Preparation]:
     "The record of a run and how its data was prepared. Raises `ValueError` for a folder that is no run."
     if isinstance(run, Fit):
         return run.record, run.predictor.preparation
-    record = RunRecord.read(run)
-    if record.folder is None or not (record.folder / "preparation.json").exists():
-        raise ValueError(
-            f"{str(run)!r} does not hold how its data was prepared; name the folder of a run that this "
-            "version has trained."
-        )
-    run_file(record.folder, "preparation.json")
-    return record, read_preparation(record.folder)
+    run_file(run, "preparation.json")
+    return RunRecord.read(run), read_preparation(run)
 
 
 def card_text(record: RunRecord, preparation: Preparation) -> str:

@@ -15,7 +15,6 @@ import numpy as np
 from ..algorithm.groups import Groups, Overlap, make_groups
 from ..algorithm.metrics import Figures, GroupCounts, count_correct, figures, figures_table
 from ..core.arguments import did_you_mean
-from ..core.tables import Table
 from ..data.blanks import blank_cells, dates_as_text, known_groups, plain_text
 from ..data.columns import says_missing
 from ..data.encoding import number_or_text
@@ -39,17 +38,14 @@ class Judged:
         "All figures with their intervals."
         return figures(self.counts)
 
-    def table(self) -> Table:
-        "Every group with its interval."
-        return figures_table(self.figures)
-
     def to_dict(self) -> dict:
         "All of it as plain values."
         more = dict(differences=list(self.differences), confusion=self.confusion.tolist())
         return dict(self.figures.to_dict(), **more, classes=list(self.classes))
 
     def __str__(self):
-        return "\n".join([self.table().text(), *(f"differs from training: {t}" for t in self.differences)])
+        differ = [f"differs from training: {text}" for text in self.differences]
+        return "\n".join([figures_table(self.figures).text(), *differ])
 
 # %% ../../nbs/12_deployment/02_other_data.ipynb #ju000008
 def judge(
@@ -60,7 +56,7 @@ def judge(
     attributes=None,  # columns of attributes; None: those of training that are there
     y=None,  # (n,) labels, where rows are no table
     a: dict | None = None,  # attribute → (n,) values, where rows are no table
-    train_counts: GroupCounts | None = None,  # of the training rows, to compare shares
+    train_counts: dict[str, int] | None = None,  # group of training → examples, to compare shares
     unlabelled=None,  # a value of the attributes that stands for a blank
     **how,  # root: see `new_rows`
 ) -> Judged:
@@ -73,18 +69,13 @@ def judge(
     preparation = predictor.preparation
     label, classes = label or preparation.label, np.array(preparation.classes)
     wanted = list(a or {}) if y is not None else columns_of(rows, preparation, label, attributes)
-    for name, times in Counter([label, *wanted]).items():
-        if times > 1:
-            raise ValueError(
-                f"the column {name!r} is named twice; it can be the label or one attribute: name it once."
-            )
     if y is None:
         how["keep"] = [label, *wanted]
     n, labels, predicted, values, seen = 0, [], [], {name: [] for name in wanted}, Seen(preparation)
     for piece in predictor.pieces(rows, **how):
         columns, here = piece.rows.kept, slice(n, n + len(piece.rows))
         if y is not None:
-            columns = {name: np.asarray(column)[here] for name, column in {label: y, **(a or {})}.items()}
+            columns = {name: np.asarray(column)[here] for name, column in {**(a or {}), label: y}.items()}
         labels.append(class_positions(columns[label], classes, label, n))
         predicted.append(piece.probabilities.argmax(1))
         for name, parts in values.items():
@@ -234,12 +225,10 @@ def differing_attributes(preparation: Preparation, values: dict) -> list[str]:
     return texts
 
 
-def other_shares(counts: GroupCounts, label: str, train: GroupCounts | None, trained: str) -> list[str]:
+def other_shares(counts: GroupCounts, label: str, train: dict | None, trained: str) -> list[str]:
     "Groups whose share of the rows is another than in training; the label may be called otherwise there."
-    texts, shares = [], {}
-    if train is not None:
-        names = [name.removeprefix(f"{trained}=") for name in train.names]
-        shares = dict(zip(names, (train.total / train.n).tolist()))
+    texts, train = [], train or {}
+    shares = {name.removeprefix(f"{trained}="): n / sum(train.values()) for name, n in train.items()}
     for name, n in zip(counts.names, counts.total.tolist()):
         here, before = n / max(counts.total.sum(), 1), shares.get(name.removeprefix(f"{label}="))
         if before is not None and abs(here - before) >= OTHER_SHARE:
