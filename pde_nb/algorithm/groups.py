@@ -26,17 +26,14 @@ def as_column(
 ) -> np.ndarray:  # (n,) integers, booleans or strings
     """`values` as a checked one-dimensional array. Raises `ValueError` when it is empty, not
     one-dimensional, or has missing values."""
+    import pandas as pd
+
     col = np.asarray(values)
     if col.ndim != 1:
         raise ValueError(f"{name} has shape {col.shape}; give one value per example, shape (n,).")
     if col.size == 0:
         raise ValueError(f"{name} is empty; give at least one example.")
-    if hasattr(values, "isna"):
-        missing = np.asarray(values.isna())
-    elif col.dtype == object:  # pandas' NA cannot be compared
-        missing = np.array([v is None or type(v).__name__ == "NAType" or bool(v != v) for v in col])
-    else:
-        missing = col != col
+    missing = np.asarray(pd.isna(values if hasattr(values, "isna") else col))
     if missing.any():
         raise ValueError(
             f"{name} has {missing.sum()} missing values, the first at position {int(missing.argmax())}; "

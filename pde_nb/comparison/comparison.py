@@ -40,7 +40,7 @@ from ..methods.base import CannotRun, Fitted, Method
 from ..methods.registry import find_method, method_names
 from ..training.fit import fit_spec
 from ..training.folder import InUse, hold
-from ..training.grouped import keep_groups, with_groups
+from ..training.grouped import save_groups, with_groups
 from ..training.logs import EndRun, asked_logs
 from ..training.presets import DEFAULTS
 from ..training.record import RunRecord
@@ -305,7 +305,7 @@ def compare(
     data = with_groups(data, groups, **{name: common[name] for name in of_network}, out=folder)
     contenders, found = {}, {}
     with hold(folder):
-        keep_groups(folder, data)
+        save_groups(folder, data)
         for name, method in methods.items():
             try:
                 method = within_budget(method, data, passes, schedule)

@@ -195,6 +195,7 @@ class KeptGuess:
     guess: Guess  # without its columns
     groups: Groups  # to train by, of all n examples
     split: Int8[np.ndarray, " n"]  # 0 train, 1 val, 2 test, −1 unused
+    notes: tuple[str, ...] = ()  # of the data, once its groups were predicted
 
     def labelled(self, split: int) -> tuple[int, int]:
         "How many examples of a split have a group that was labelled by hand, and how many there are."

@@ -4,8 +4,7 @@
 
 # %% auto #0
 __all__ = ['NETWORK', 'TEMPERATURE', 'predictor_of', 'logits_of', 'how_it_predicts', 'prediction_columns', 'group_of_rows',
-           'save_portable', 'load', 'check_own', 'bare_network', 'reopened', 'evaluate_run', 'OtherCounts',
-           'compare_counts']
+           'save_portable', 'load', 'check_own', 'bare_network', 'reopened', 'OtherCounts', 'evaluate_run']
 
 # %% ../../nbs/09_training/13_finished.ipynb #fi00003
 import warnings
@@ -187,6 +186,10 @@ def reopened(folder, data: Data, model=None, device=None, inputs: dict | None = 
     return run
 
 
+class OtherCounts(UserWarning):
+    "A finished run, evaluated again, has other counts than its record."
+
+
 def evaluate_run(
     folder,  # of a finished run
     data: Data,  # the data set that it was trained on
@@ -207,25 +210,13 @@ def evaluate_run(
     counts, record = count_split(run, split), RunRecord.read(folder)
     same_device = torch.device(record.config["device"]).type == run.device.type
     if split in record.evaluated and same_device and record.config["inputs_digest"] == run.source.digest:
-        compare_counts(counts, record.counts(split), f"{str(folder)!r}, {split}")
+        had = record.counts(split)
+        if counts.names != had.names or not np.array_equal(counts.correct, had.correct):
+            warnings.warn(
+                f"{str(folder)!r}, {split}: {counts.n_correct:,} of {counts.n:,} examples are right, and "
+                f"{had.n_correct:,} were when the run ended, or in other groups. On the same kind of device "
+                "another processor or version of torch rounds otherwise; a larger difference means that "
+                "pictures were replaced.",
+                OtherCounts,
+            )
     return counts
-
-# %% ../../nbs/09_training/13_finished.ipynb #fi00014
-class OtherCounts(UserWarning):
-    "A finished run, evaluated again, has other counts than its record."
-
-
-def compare_counts(
-    counts: GroupCounts,
-    recorded: GroupCounts,
-    where: str,  # the run and the split, for the message
-):
-    "Warn where counts are not those on record."
-    if counts.names == recorded.names and np.array_equal(counts.correct, recorded.correct):
-        return
-    warnings.warn(
-        f"{where}: {counts.n_correct:,} of {counts.n:,} examples are right, and {recorded.n_correct:,} were "
-        "when the run ended, or in other groups. On the same kind of device another processor or version of "
-        "torch rounds otherwise; a larger difference means that pictures were replaced.",
-        OtherCounts,
-    )

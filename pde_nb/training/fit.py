@@ -31,9 +31,9 @@ from .. import __version__
 from ..algorithm.groups import Groups, Overlap, group_sum, random_rank
 from ..core.arguments import Checked, NonNegative, Positive, lookup, whole_number
 from ..core.environment import check_one_process
-from ..core.seals import writable_folder
+from ..core.seals import with_origin, writable_folder
 from ..core.tables import percent
-from ..data.dataset import Data
+from ..data.dataset import SPLITS, Data
 from ..grouping.labelling import validation_note
 from ..methods.base import CannotRun, Fitted, describe
 from ..methods.jtt import FirstStageResult
@@ -43,9 +43,7 @@ from ..prediction.predictor import Predictor
 from .checkpoints import load_state, save_state
 from .finished import prediction_columns, predictor_of, save_portable
 from pde_nb.training.folder import (
-    LASTING,
     REMEDY,
-    RUN_FILES,
     TIME_UP,
     Checkpointer,
     can_go_on,
@@ -56,18 +54,18 @@ from pde_nb.training.folder import (
     load_finished,
     run_file,
     save_model,
-    save_split,
     take_run,
     write_csv,
+    write_record_of,
 )
 from .grouped import save_groups, with_groups
 from .logs import Logs, asked_logs
 from .progress import Clock
 from .ranks import ALONE, find_ranks
-from .record import FirstStageRecord, RunRecord, conclude, save_record
+from .record import FirstStageRecord, RunRecord, conclude
 from .selection import in_group, outputs
 from .settings import Settings
-from .spec import RunSpec, build, built_config, decide
+from .spec import RunSpec, build, decide
 from .trainer import NoModel, Trainer, train
 
 # %% ../../nbs/09_training/15_fit.ipynb #ft00004
@@ -85,11 +83,6 @@ class RunOptions(Checked):
     # of two stages: folder in which runs that have the same first one share it; None: it is in OUT/first
     first_in: str | Path | None = None
     on_epoch: object = None  # told of each epoch: a function of a row, 'csv', 'tensorboard', or several
-
-    def __post_init__(self):
-        super().__post_init__()
-        if self.out is not None:
-            object.__setattr__(self, "out", Path(self.out).expanduser())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -178,7 +171,7 @@ def fit_spec(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         run = build(spec, data, options.bar and ranks.main, ranks)
-    config = built_config(spec, run)
+    config = spec.config(run)
     asked = {name: getattr(options, name) for name in ("minutes", "restart")}
     versions = {"the version of pde_nb": __version__, "the version of numpy": np.__version__}
     ranks.check_alike(versions | flat(config) | asked | dict(kept=options.out is not None))
@@ -201,7 +194,7 @@ def fit_run(
     is_first: bool = False,  # whether it is the first stage of another run
 ) -> Fit:
     "Train a run, or read how it ended; in its folder, where it has one."
-    ranks, folder = run.ranks, None if options.out is None else Path(options.out)
+    ranks, folder = run.ranks, options.out and Path(options.out).expanduser()
     with Checkpointer(folder, options.checkpoint_every, ranks) if folder else nullcontext() as checkpointer:
         if folder and ranks.once(is_finished, folder, config, options, data):
             return Fit(run.model, read_result(folder, run), None, run)
@@ -296,10 +289,7 @@ def is_finished(folder: Path, config: dict, options: RunOptions, data: Data) -> 
         had = RunRecord.read(folder).minutes
         if had is None or options.minutes is None or options.minutes <= had:
             return True
-    if can_go_on(folder):  # what it came to is taken back, the record first; its checkpoint stays
-        for name in RUN_FILES:
-            if name not in LASTING:
-                (folder / name).unlink(missing_ok=True)
+    (folder / "record.json").unlink(missing_ok=True)  # the run goes on, to another end
     save_groups(folder, data)
     return False
 
@@ -334,9 +324,10 @@ def write_result(folder: Path, run: Trainer, config: dict, record: RunRecord, is
     save_model(folder / "model.safetensors", run.model)
     if (ledger := run.ledger()) is not None:
         write_csv(folder / "ledger.csv", ledger)
-    save_split(folder / "split.csv", run.data)
+    split = np.array(["unused", *SPLITS], object)[run.data.split + 1]
+    write_csv(folder / "split.csv", dict(row=np.arange(len(split)), split=split), end="\n")
     save_portable(folder, run, config)
-    save_record(folder, record)
+    write_record_of(folder, with_origin(**record.to_dict()))
     if is_first or not can_go_on(folder):
         (folder / "checkpoint.safetensors").unlink(missing_ok=True)
 

@@ -5,10 +5,10 @@
 # %% auto #0
 __all__ = ['WRITTEN', 'ANOTHER', 'FirstStageRecord', 'Cost', 'Entered', 'RunRecord', 'without_none', 'record_parts', 'bound_text',
            'cost_lines', 'judged_in', 'rung_text', 'split_heading', 'count_split', 'conclude', 'counts_to_plain',
-           'counts_from_plain', 'save_record', 'read_ledger']
+           'counts_from_plain', 'read_ledger']
 
 # %% ../../nbs/09_training/10_record.ipynb #rc00001
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -144,10 +144,7 @@ class RunRecord:
         "The record that record.json holds, which is checked; and what is beside it."
         same = {name: plain.get(name) for name in (*WRITTEN, "command", "surroundings")}
         splits = {split: counts_from_plain(counts) for split, counts in plain["splits"].items()}
-        first = plain.get("first")
-        if first:
-            known = {f.name for f in fields(FirstStageRecord)}
-            first = FirstStageRecord(**{name: value for name, value in first.items() if name in known})
+        first = FirstStageRecord(**plain["first"]) if plain.get("first") else None
         return cls(**same, evaluated=splits, first=first, **where)
 
     @classmethod
@@ -295,8 +292,8 @@ def conclude(
 # %% ../../nbs/09_training/10_record.ipynb #rc00007
 def counts_to_plain(counts: GroupCounts) -> dict:
     "Counts as plain values, for JSON."
-    plain = asdict(counts) | dict(names=list(counts.names), n_correct=int(counts.n_correct), n=int(counts.n))
-    return plain | dict(correct=counts.correct.tolist(), total=counts.total.tolist())
+    plain = dict(names=list(counts.names), correct=counts.correct.tolist(), total=counts.total.tolist())
+    return asdict(counts) | plain
 
 
 def counts_from_plain(plain: dict) -> GroupCounts:
@@ -305,16 +302,8 @@ def counts_from_plain(plain: dict) -> GroupCounts:
     return GroupCounts(correct, total, tuple(plain["names"]), plain["n_correct"], plain["n"])
 
 
-def save_record(folder, record: RunRecord):
-    "Write record.json: with command and surroundings of this process, and digests of what lies beside it."
-    write_record_of(folder, with_origin(**record.to_dict()))
-
-
 def read_ledger(path: Path) -> Entered:
-    "What entered when, summed over a ledger.csv. Raises `ValueError` when it is damaged."
+    "What entered when, summed over a ledger.csv."
     columns = dict(group=str, stage=int, epoch=int)
-    try:
-        ledger = pd.read_csv(path, usecols=list(columns), dtype=columns, keep_default_na=False)
-        return Entered.of(ledger.assign(group=ledger["group"].map(rearm)))
-    except (KeyError, TypeError, ValueError, IndexError) as e:
-        raise ValueError(f"{str(path)!r} is damaged ({type(e).__name__}: {e}); {COPY_AGAIN}.") from None
+    ledger = pd.read_csv(path, usecols=list(columns), dtype=columns, keep_default_na=False)
+    return Entered.of(ledger.assign(group=ledger["group"].map(rearm)))

@@ -23,7 +23,7 @@ from ..methods.base import Batch, Method
 from . import selection
 from .checkpoints import identity
 from .progress import out_of_memory, progress_bar
-from .ranks import ALONE, Ranks, generators_kept, seed_generators
+from .ranks import ALONE, Ranks, seed_generators
 from .selection import predict
 from .settings import Settings, check_run, make_optimiser
 
@@ -58,7 +58,6 @@ class Trainer:
         self.model, self.data, self.source, self.seed, self.ranks = model, data, source, seed, ranks
         self.settings = settings or Settings()
         self.device = torch.device(source.device)
-        self.asks_every_step = self.device.type != "cuda"  # whether all is finite; a GPU would have to wait
         self.train_rows, self.val_rows = data.rows("train"), data.rows("val")
         self.val_groups = data.evaluation("val")
         self.method = method.begin(data.groups("train"), seed, len(self.val_rows))
@@ -76,10 +75,7 @@ class Trainer:
         self.best_weights = self.best_optimiser = None  # the optimiser's only for a method that may go back
         self.right = None  # which validation examples were right when last evaluated
         self.looks = []  # the same for every epoch, as bits, where each is evaluated in full
-        self.to_device()
-
-    def to_device(self):
-        "Move networks and labels to the device, and make the optimiser."
+        # networks and labels on the device, and the optimiser
         settings, device = self.settings, self.device
         layout = torch.channels_last if settings.channels_last else torch.preserve_format
         self.model.to(device, memory_format=layout)
@@ -164,7 +160,7 @@ class Trainer:
         return Batch(x, self.y[at], self.groups[at], self.examples[at], scores, tuple(beside))
 
     def train_step(self, rows: np.ndarray):
-        "One step of the optimiser. Raises `NotFinite` before the weights are changed, if it asks every step."
+        "One step of the optimiser."
         for group in self.optimiser.param_groups:
             group["lr"] = self.learning_rate()
         batch = self.batch(rows)
@@ -172,8 +168,6 @@ class Trainer:
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
         self.finite &= torch.isfinite(loss.detach() + self.clip())
-        if self.asks_every_step:
-            self.check_finite()
         self.optimiser.step()
         self.loss_sum += batch.losses.detach().sum()
         self.step += 1
@@ -193,8 +187,7 @@ class Trainer:
         "Raises `NotFinite` when a loss or a gradient of this epoch was not finite."
         if not self.finite:
             lr = self.optimiser.param_groups[0]["lr"]
-            at = f"epoch {self.epoch}, step {self.step}" if self.asks_every_step else f"epoch {self.epoch}"
-            raise NotFinite(f"loss or gradient not finite at {at}, learning rate {lr:g}")
+            raise NotFinite(f"loss or gradient not finite in epoch {self.epoch}, learning rate {lr:g}")
 
     # the end of an epoch
 
@@ -298,7 +291,8 @@ def train(
     Raises `ValueError` when no epoch was ever evaluated, and when a batch does not fit into the memory of
     the device."""
     began = time.monotonic() - run.seconds
-    with generators_kept(run.device), progress_bar(run, bar and run.ranks.main) as show:
+    gpus = [run.device] if run.device.type == "cuda" else []
+    with torch.random.fork_rng(gpus), progress_bar(run, bar and run.ranks.main) as show:
 
         def call(over):
             for callback in callbacks:
