@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['BINS', 'RATES', 'THUMB', 'LONG', 'COLUMNS', 'EVIDENCE', 'DEEPEST', 'Predictions', 'predict_split', 'confusion',
-           'class_figures', 'area_under_curve', 'bin_of', 'calibration_error', 'error_by_chance', 'reliability',
-           'calibration', 'selection_rates', 'rate_differences', 'Answers', 'answers', 'mistake_rows', 'shown_text',
-           'shown_picture', 'as_image', 'picture_address', 'attention_cells', 'in_colours', 'overlay', 'Shown',
-           'Attention', 'attention_by_group', 'pixels_of', 'model_answers']
+           'class_figures', 'area_under_curve', 'bin_of', 'calibration_error', 'error_by_chance', 'calibration',
+           'selection_rates', 'Answers', 'answers', 'mistake_rows', 'shown_text', 'shown_picture', 'as_image',
+           'picture_address', 'attention_cells', 'in_colours', 'overlay', 'Shown', 'Attention', 'attention_by_group',
+           'pixels_of', 'model_answers']
 
 # %% ../../nbs/10_analysis/02_predictions.ipynb #pr000003
 import base64
@@ -126,15 +126,6 @@ def error_by_chance(confidence: Float[np.ndarray, " n"], draws: int = 200) -> fl
     return float(np.mean(drawn))
 
 
-def reliability(said: Predictions) -> pd.DataFrame:
-    "Mean confidence, number of right and of all examples, for each range of the probability that has some."
-    confidence = said.probability.max(1)
-    each = pd.DataFrame(dict(low=bin_of(confidence) / BINS, confidence=confidence, right=said.right))
-    return each.groupby("low").agg(
-        confidence=("confidence", "mean"), right=("right", "sum"), examples=("right", "size")
-    )
-
-
 def calibration(data: Data, said: Predictions) -> pd.DataFrame:
     "How sure and how often right a model is on all examples, then on every group (the index) that has some."
     groups, found = data.evaluation(said.split), {}
@@ -167,26 +158,15 @@ def selection_rates(data: Data, said: Predictions) -> pd.DataFrame:
                 tables.append(sums.assign(label=data.classes[k], attribute=attribute))
     return pd.concat(tables, ignore_index=True)
 
-
-def rate_differences(rates: pd.DataFrame) -> pd.DataFrame:
-    """The largest differences between two values of each attribute, in [0, 1], by class and attribute; nan
-    where a rate is unknown."""
-    shares = pd.DataFrame({name: rates[name] / rates[of] for name, of in RATES.items()})
-    by = [rates.label, rates.attribute]
-    gaps = shares.groupby(by, sort=False).agg(lambda column: np.ptp(column.to_numpy()))
-    odds = gaps[["true_positives", "false_positives"]].max(axis=1, skipna=False)
-    return gaps.assign(equalised_odds=odds)
-
 # %% ../../nbs/10_analysis/02_predictions.ipynb #pr000028
 @dataclass(frozen=True, eq=False)
 class Answers:
-    "What follows from the predictions of a model on a split; the first five are tables of these functions."
+    "What follows from the predictions of a model on a split; the first four are tables of these functions."
 
     split: str
     confusion: pd.DataFrame | None = None
     classes: pd.DataFrame | None = None
     calibration: pd.DataFrame | None = None
-    reliability: pd.DataFrame | None = None
     rates: pd.DataFrame | None = None
     mistakes: pd.DataFrame | None = None  # all: row, group, label, predicted, sure, right, and file
     wrong: pd.DataFrame | None = None  # wrong and examples of each group that has mistakes, the worst first
@@ -215,7 +195,7 @@ def answers(
         worst = worst.sort_values("right", kind="stable", na_position="first")[:most]
         texts = [shown_text(data.inputs, row) for row in worst.row]
         shown[names[g]] = worst.assign(text=texts, picture=[shown_picture(data.inputs, r) for r in worst.row])
-    tables += [reliability(said), selection_rates(data, said), mistakes, wrong.iloc[order]]
+    tables += [selection_rates(data, said), mistakes, wrong.iloc[order]]
     return Answers(split, *tables, shown, labels=tuple(labels_after(run)))
 
 

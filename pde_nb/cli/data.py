@@ -132,7 +132,7 @@ def sample(*, opened: DataOptions, out: str, n: Whole = 200, seed: Whole = 0):
     import numpy as np
 
     from pde_nb.data.blanks import blank_cells
-    from pde_nb.grouping.labelling import choose_sheet, write_sheet
+    from pde_nb.grouping.labelling import write_sheet
 
     attribute = (opened.attribute or [""])[0]
     if not attribute or len(opened.attribute) > 1:
@@ -150,6 +150,4 @@ def sample(*, opened: DataOptions, out: str, n: Whole = 200, seed: Whole = 0):
         cells = shown[attribute][known].tolist()
         column[known] = [int(v) if isinstance(v, float) and v.is_integer() else v for v in cells]
     splits = (opened.split or "split") in shown
-    sheet = choose_sheet(data, column, attribute, n, seed, splits)
-    write_sheet(out, sheet, shown)
-    show(sheet.text(out))
+    show(write_sheet(out, data, column, attribute, shown, n, seed, splits))

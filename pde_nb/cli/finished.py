@@ -163,7 +163,7 @@ def report(runs: Words, /, *, html: bool = False, out: str | None = None, data: 
         if file.suffix.lower() not in PAGES or file.is_dir():
             raise ValueError(f"--out {out}: name a file that ends in {' or '.join(PAGES)}.")
         writable_folder(file.parent)
-    page = page_of(records, data, file and file.parent)
+    page = page_of(records, data)
     if file is None:
         show(page)
         return say_next(command_line("report", *runs, "--html"))
@@ -172,8 +172,8 @@ def report(runs: Words, /, *, html: bool = False, out: str | None = None, data: 
     say_next(command_line("compare", *words))
 
 
-def page_of(records, data: str | None, place: Path | None):
-    "The page of runs, with what the models say where they can be asked; `place`: the folder of the page."
+def page_of(records, data: str | None):
+    "The page of runs, with what the models say where they can be asked."
     from pde_nb.analysis.predictions import Answers
     from pde_nb.report.report import default_split, make_page, report
 
@@ -181,11 +181,9 @@ def page_of(records, data: str | None, place: Path | None):
     try:
         if records[0].folder is None:
             raise ValueError("this is a record without weights, so the model cannot be asked again.")
-        return report(
-            [one.folder or one for one in records], open_again(records[0].folder, data), place=place
-        )
+        return report([one.folder or one for one in records], open_again(records[0].folder, data))
     except (ValueError, ImportError) as e:
         if data:
             raise
         known = Answers(split, note=f"not shown: {e}") if len(records) == 1 else None
-        return make_page(records, split, known, None, place)
+        return make_page(records, split, known)

@@ -4,8 +4,7 @@
 
 # %% auto #0
 __all__ = ['MOST', 'SINGLE', 'Positive', 'NonNegative', 'Fraction', 'Share', 'Count', 'CountOrZero', 'SHAPELESS', 'did_you_mean',
-           'lookup', 'number', 'whole_number', 'Range', 'Checked', 'field_types', 'checked', 'rounded_up', 'visible',
-           'escape_text']
+           'lookup', 'number', 'whole_number', 'Range', 'Checked', 'field_types', 'checked', 'rounded_up', 'visible']
 
 # %% ../../nbs/01_core/01_arguments.ipynb #mv000004
 import unicodedata
@@ -136,12 +135,7 @@ def visible(
     text = str(value)
     plain = {c for c in text if c.isprintable() or unicodedata.category(c) == "Zs"} - set(SHAPELESS)
     hidden = set(text) - plain - set(keep)
-    text = text.translate({ord(c): escape_text(c) for c in hidden})
+    text = text.translate({ord(c): c.encode("unicode_escape").decode("ascii") for c in hidden})
     if text and unicodedata.combining(text[0]):
         return "\N{DOTTED CIRCLE}" + text  # else it would sit on what stands before the text
     return text
-
-
-def escape_text(character: str) -> str:
-    "A character by its number, as in a string of Python."
-    return character.encode("unicode_escape").decode("ascii")

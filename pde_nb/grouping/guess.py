@@ -4,11 +4,11 @@
 
 # %% auto #0
 __all__ = ['CS', 'FOLDS', 'MOST_ROWS', 'PRIOR_ROWS', 'TEACHING', 'DIRECTIONS', 'MOST_BLANK', 'MOST_LABELLED', 'WEIGHT',
-           'REFINED_C', 'FEWEST', 'FEW_OF_CLASS', 'MOST_WRONG', 'AT_LEAST', 'ENOUGH', 'class_inputs', 'fit_linear',
-           'log_probability', 'cross_fit', 'row_loss', 'fit_temperature', 'Probe', 'fit_probe', 'calibrated',
-           'class_shares', 'estimate_shares', 'refine_probe', 'blank_weights', 'AttributeGuess', 'guess_attribute',
-           'check_labelled', 'correct_splits', 'shares_of_chosen', 'name_rows', 'group_counts', 'trusted_rows',
-           'judged_by', 'judged_apart', 'predict_groups', 'with_guess', 'prediction_notes']
+           'REFINED_C', 'FEWEST', 'MOST_WRONG', 'AT_LEAST', 'ENOUGH', 'class_inputs', 'fit_linear', 'log_probability',
+           'cross_fit', 'row_loss', 'fit_temperature', 'Probe', 'fit_probe', 'calibrated', 'class_shares',
+           'estimate_shares', 'refine_probe', 'blank_weights', 'AttributeGuess', 'guess_attribute', 'check_labelled',
+           'correct_splits', 'shares_of_chosen', 'name_rows', 'group_counts', 'trusted_rows', 'judged_by',
+           'judged_apart', 'predict_groups', 'with_guess', 'prediction_notes']
 
 # %% ../../nbs/06_grouping/02_guess.ipynb #gg400004
 import time
@@ -108,12 +108,10 @@ def fit_probe(
     n_classes: int,
     seed: int = 0,
 ) -> Probe:
-    "The probe of labelled rows, its C of the least loss in cross-validation. `ValueError` for a lone value."
+    "The probe of labelled rows, its C of the least loss in cross-validation."
     from sklearn.model_selection import StratifiedKFold
 
     counts = np.bincount(a)
-    if len(counts) < 2 or counts.min() < 2:
-        raise ValueError(f"the values have {counts.tolist()} labelled rows; give two of each of two or more.")
     if len(a) > MOST_ROWS:
         order = np.random.default_rng(seed).permutation(len(a))
         rare = [order[a[order] == value][: 2 * FOLDS] for value in range(len(counts))]  # none gets lost
@@ -166,15 +164,8 @@ def estimate_shares(
     implied: Float[np.ndarray, " values"],  # the shares that the probe takes for granted, above 0
     labelled: Float[np.ndarray, " values"] | None = None,  # labelled rows of the same class and split
 ) -> tuple[Float[np.ndarray, " values"], Float[np.ndarray, "n values"]]:
-    """The shares of the values among some rows, and the probabilities that agree with them.
-
-    Raises `ValueError` for `implied` shares that are not above 0."""
-    implied = np.asarray(implied, np.float64)
-    if not (implied > 0).all():
-        raise ValueError(
-            f"implied={implied.tolist()}; the probe must expect every value: give shares above 0."
-        )
-    implied = implied / implied.sum()
+    "The shares of the values among some rows, and the probabilities that agree with them."
+    implied = np.asarray(implied, np.float64) / np.sum(implied)
     known = PRIOR_ROWS * implied + (0 if labelled is None else labelled)
     shares = known / known.sum()
     for _ in range(1000):
@@ -243,7 +234,6 @@ def blank_weights(p, y, split, shares, rows: float) -> Float[np.ndarray, "n valu
 
 # %% ../../nbs/06_grouping/02_guess.ipynb #gue00002
 FEWEST = 5  # labelled rows of a value
-FEW_OF_CLASS = 20  # labelled rows of a class below which the shares in it are uncertain
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,7 +268,7 @@ def guess_attribute(
     classes = list(map(str, classes or range(int(y.max()) + 1)))
     values = list(map(str, range(int(codes.max()) + 1) if values is None else values))
     teach = (codes >= 0) & np.isin(split, TEACHING)
-    notes = check_labelled(y, codes, teach, attribute, classes, values)
+    check_labelled(y, codes, teach, attribute, classes, values)
     probe = fit_probe(x[teach], y[teach], codes[teach], len(classes), seed)
     probe = refine_probe(probe, x, y, codes, split, seed)
     if not probe.figures["better"]:
@@ -290,6 +280,7 @@ def guess_attribute(
         )
     p = correct_splits(probe, x, y, codes, split, chosen)
     hard, n_filled = name_rows(p, y, codes, split)
+    notes = []
     if n_filled:
         notes.append(
             f"{n_filled:,} groups that labelled rows belong to had no training row by its likeliest value;"
@@ -301,8 +292,8 @@ def guess_attribute(
     return AttributeGuess(p, hard, p[np.arange(len(y)), hard], record)
 
 
-def check_labelled(y, codes, teach, attribute: str, classes: list, values: list) -> list[str]:
-    "Notes on few labelled rows. Raises `ValueError` for too few: of a value, or of a class."
+def check_labelled(y, codes, teach, attribute: str, classes: list, values: list):
+    "Raises `ValueError` for too few labelled rows: of a value, or of a class."
     counts = np.bincount(codes[teach], minlength=len(values))
     of_class = np.bincount(y[teach], minlength=len(classes))
     if counts.min() < FEWEST or len(values) < 2:
@@ -318,11 +309,6 @@ def check_labelled(y, codes, teach, attribute: str, classes: list, values: list)
             f"{attribute!r} is blank in all rows of class {classes[c]!r} in training and validation; fill it "
             f"in for at least {2 * FEWEST} of them, drawn at random."
         )
-    return [
-        f"{attribute!r} is filled in for {of_class[c]} rows of class {classes[c]!r}: how many of its other "
-        f"rows have which value is uncertain; {FEW_OF_CLASS} would tell more."
-        for c in np.unique(y)[of_class[np.unique(y)] < FEW_OF_CLASS]
-    ]
 
 
 def correct_splits(probe: Probe, x, y, codes, split, chosen: bool) -> Float[np.ndarray, "n values"]:
@@ -482,10 +468,10 @@ def prediction_notes(data: Data, groups: Groups, guess: Guess) -> list[str]:
     "What a report should say of predicted groups."
     notes = []
     for name, record in guess.record["attributes"].items():
+        n, right = record["figures"]["n"], percent(record["figures"]["accuracy"])
         notes.append(
-            f"{name!r} was predicted where it is blank, from {record['figures']['n']:,} labelled rows of "
-            f"training and validation: right on {100 * record['figures']['accuracy']:.1f} % of labelled rows "
-            f"that the probe had not seen; seen: {guess.record['seen']}"
+            f"{name!r} was predicted where it is blank, from {n:,} labelled rows of training and validation: "
+            f"right on {right} of labelled rows that the probe had not seen; seen: {guess.record['seen']}"
         )
         notes += record["notes"]
     by = {"some": "the labelled rows alone", "predicted": "labelled rows and predicted groups together"}

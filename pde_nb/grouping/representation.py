@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['BUCKETS', 'PICTURE_SIDE', 'BATCH', 'MAX_NUMBERS', 'Representation', 'View', 'pooled', 'small_pixels', 'word_counts',
-           'layer_figures', 'head_and_layers', 'view_of', 'without_attributes', 'network_view', 'batches_of',
-           'all_rows', 'standardise', 'represent']
+           'layer_figures', 'head_and_layers', 'view_of', 'without_attributes', 'network_view', 'all_rows',
+           'standardise', 'represent']
 
 # %% ../../nbs/06_grouping/01_representation.ipynb #gr010004
 import warnings
@@ -201,20 +201,15 @@ def network_view(data: Data, model, weights, source: Source, seed: int) -> View 
 BATCH = 64  # rows
 
 
-def batches_of(source: Source, rows: Int[np.ndarray, " m"]) -> list[Int[np.ndarray, " b"]]:
-    "The rows in batches; texts from the shortest to the longest."
-    if source.lengths is not None:
-        rows = rows[np.argsort(source.lengths[rows], kind="stable")]
-    return [rows[at : at + BATCH] for at in range(0, len(rows), BATCH)]
-
-
 def all_rows(view: View, data: Data, most: int, seed: int, progress: bool) -> Float[np.ndarray, "n d"]:
     """The numbers of all rows that are of a split, standardised; other rows are 0. Wider ones than `most`
     are projected at random. Raises `ValueError` with the rows that have numbers that are not finite."""
-    rows = np.flatnonzero(data.split >= 0)
+    rows, lengths = np.flatnonzero(data.split >= 0), view.source.lengths
+    if lengths is not None:  # texts from the shortest to the longest
+        rows = rows[np.argsort(lengths[rows], kind="stable")]
     x = narrow = None
     with tqdm(total=len(rows), unit=" rows", disable=not progress) as bar:
-        for batch in batches_of(view.source, rows):
+        for batch in np.split(rows, range(BATCH, len(rows), BATCH)):
             blocks = view.see(view.source.batch(batch))
             wide = np.concatenate(blocks, 1)
             bad = np.sort(batch[~np.isfinite(wide).all(1)])

@@ -4,15 +4,14 @@
 
 # %% auto #0
 __all__ = ['NOT_SETTINGS', 'UNSET', 'variant_settings', 'differing_settings', 'variants', 'check_same_data', 'comparison_chart',
-           'group_table', 'trial_table', 'settings_table', 'result_settings', 'headline', 'reading', 'several_page',
-           'runs_page', 'comparison_page', 'report', 'default_split', 'make_page', 'report_html', 'with_model',
-           'attention_of']
+           'group_table', 'trial_table', 'settings_table', 'headline', 'reading', 'several_page', 'runs_page',
+           'comparison_page', 'report', 'default_split', 'make_page', 'report_html', 'with_model', 'attention_of']
 
 # %% ../../nbs/13_report/03_report.ipynb #480f14fc
 import math
+import shlex
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 from matplotlib.ticker import LogLocator
@@ -24,24 +23,25 @@ from pde_nb.comparison.trials import (
     COLUMNS,
     Result,
     accuracy_by_group,
+    against_best,
     over_seeds,
+    paired,
+    points_text,
     ranking,
     settings_name,
     standings,
     worst_group,
 )
-from ..core.arguments import lookup, visible
+from ..core.arguments import lookup
+from ..core.style import COLOURS
 from ..core.tables import DASH, escape_plot, interval_text, percent
 from ..data.dataset import Data
-from ..methods.base import Method
 from ..methods.registry import method_title
-from .page import DAY, Link, Listing, Page, Share, new_axes, section, svg_of, table
+from .page import Listing, Page, new_chart, section, share, svg_of, table
 from pde_nb.report.run_page import (
     as_record,
-    attention_sections,
     command_text,
     group_order,
-    link_to,
     run_page,
 )
 from ..training.finished import reopened
@@ -106,19 +106,19 @@ def comparison_chart(results: dict[str, Result]) -> dict:
     "The worst group with its interval, and the cost in passes, as a block: one row for each method."
     names = sorted(results, key=lambda name: over_seeds(results[name], "worst_group").mean)
     best, height = ranking(results)[0], 65 + 20 * max(len(names), 4)
-    fig, left, right = new_axes("worst group, test, %", "passes, logarithmic", height=height)
+    fig, left, right = new_chart("worst group, test, %", "passes, logarithmic", height=height / 72)
     for row, name in enumerate(names):
         result, s = results[name], worst_group(results[name])
-        paint, marker = (DAY["subject"], "D") if name == best else (DAY["method"], "o")
+        paint, marker = (COLOURS["subject"], "D") if name == best else (COLOURS["method"], "o")
         each = 100 * result.frame.worst_group
-        left.plot(each, [row - 0.24] * len(each), "o", color=DAY["faint"], ms=2.5)
+        left.plot(each, [row - 0.24] * len(each), "o", color="#98a2ad", ms=2.5)
         if not math.isnan(s.low):  # an accuracy has bounds, its interval need not
             left.plot([100 * max(s.low, 0.0), 100 * min(s.high, 1.0)], [row, row], color=paint, lw=1.6)
         left.plot(100 * s.mean, row, marker=marker, color=paint, ms=7)
         chosen, end = (over_seeds(result, cost).mean for cost in ("passes_to_best", "passes"))
         if end:
             right.plot([chosen, end], [row, row], color=paint, lw=1)
-            right.plot(chosen, row, "o", mec=paint, mfc=DAY["bg"], ms=5)
+            right.plot(chosen, row, "o", mec=paint, mfc="white", ms=5)
             right.plot(end, row, "o", color=paint, ms=5)
     left.set_yticks(range(len(names)), [escape_plot(results[name].title) for name in names])
     right.set(yticks=range(len(names)), yticklabels=[], xscale="log")
@@ -130,42 +130,30 @@ def comparison_chart(results: dict[str, Result]) -> dict:
         "Left: mean with its 95 % interval, below it single seeds; green: the best on validation. "
         "Right: passes over the training set, to the selected epoch (open) and in all."
     )
-    drawn = svg_of(fig, "Worst group of each method, and its cost")
-    return dict(title="Worst group and cost", figure=drawn, caption=caption)
+    return dict(title="Worst group and cost", figure=svg_of(fig), caption=caption)
 
 # %% ../../nbs/13_report/03_report.ipynb #b65405f6
 def group_table(results: dict[str, Result]) -> Listing:
-    """Test accuracy of every group by method, mean over seeds, in percent, with the examples that it has; the
-    worst emphasised."""
+    "Test accuracy of every group by method, mean over seeds, in percent, with the examples that it has."
     counts = next(iter(results.values())).trials[0].splits["test"]
     accuracy = np.array([accuracy_by_group(result) for result in results.values()])
-    shown = group_order(accuracy.min(0))
-    heads, rows, strong = {g: f"{counts.names[g]} ({int(counts.total[g]):,})" for g in shown}, [], set()
-    for row, (result, shares) in enumerate(zip(results.values(), accuracy)):
-        rows.append({"method": result.title, **{heads[g]: 100 * float(shares[g]) for g in shown}})
-        strong |= {(row, heads[g]) for g in shown if shares[g] == np.nanmin(shares)}
-    caption = (
-        "Test accuracy of every group, %, mean over seeds, with its test examples; the worst emphasised."
-    )
-    return Listing("groups", rows, caption, strong=frozenset(strong))
+    heads = {g: f"{counts.names[g]} ({int(counts.total[g]):,})" for g in group_order(accuracy.min(0))}
+    rows = [
+        {"method": result.title, **{head: 100 * float(shares[g]) for g, head in heads.items()}}
+        for result, shares in zip(results.values(), accuracy)
+    ]
+    caption = "Test accuracy of every group, %, mean over seeds, with its test examples."
+    return Listing("groups", rows, caption)
 
 
-def trial_table(
-    results: dict[str, Result],
-    folders: dict,  # of the runs, by method and seed; None for one that is a record alone
-    place,  # folder of the page; None: without links
-) -> Listing:
-    "A row for every seed of every method, with its figures, which leads to its folder or to its own page."
+def trial_table(results: dict[str, Result]) -> Listing:
+    "A row for every seed of every method, with its figures."
     rows = []
-    for name, result in results.items():
+    for result in results.values():
         for trial, figures in zip(result.trials, result.frame.itertuples()):
-            folder, link = folders[name, trial.seed], Link(f"seed {trial.seed}")
-            if folder is not None:
-                page = folder / "report.html"
-                link = link_to(page if page.exists() else folder, place, link.name)
-            low, high = worst_interval(trial.splits["test"])
-            share = Share(figures.worst_group, min(low, figures.worst_group), max(high, figures.worst_group))
-            row = {"method": result.title, "run": link, "worst group, test, %": share}
+            worst, (low, high) = figures.worst_group, worst_interval(trial.splits["test"])
+            row = {"method": result.title, "seed": str(trial.seed)}
+            row |= {"worst group, test, %": share(worst, min(low, worst), max(high, worst))}
             row |= {"which group": trial.splits["test"].worst_group_name}
             row |= {"average, %": percent(figures.average, mark="")}
             row |= {"worst group, val, %": percent(figures.val_worst_group, mark="")}
@@ -177,30 +165,32 @@ def trial_table(
 UNSET = None, False, "none", {}
 
 
-def settings_table(settings: dict[str, dict]) -> Listing:
-    "What is set for each method alone, given by title as name → value; in the caption, what all share."
-    differ, first, rows = differing_settings(list(settings.values())), next(iter(settings.values())), []
-    for title, of in settings.items():
-        own = {name.rpartition(".")[2]: of[name] for name in differ if of.get(name) not in UNSET}
-        rows.append({"method": title, "its own settings": settings_name(own).replace(",", ", ")})
-    same = {k.rpartition(".")[2]: v for k, v in first.items() if k not in differ and v not in UNSET}
-    return Listing("settings", rows, f"All share {settings_name(same).replace(',', ', ')}.")
-
-
-def result_settings(results: dict[str, Result]) -> dict[str, dict]:
-    "What was set for each method of a comparison that is trained, by its title, on one level."
+def settings_table(results: dict[str, Result]) -> Listing:
+    "What was set for each method that is trained; in the caption, what all share."
     names = "method", "settings", "model", "weights", "inputs", "groups", "device"
-    trained = [r for r in results.values() if not r.brings_model] or results.values()
-    return {r.title: flat({name: getattr(r, name) for name in names}) for r in trained}
+    trained = [r for r in results.values() if not r.brings_model] or list(results.values())
+    flat_ones = [flat({name: getattr(r, name) for name in names}) for r in trained]
+    differ, rows = differing_settings(flat_ones), []
+    for result, of in zip(trained, flat_ones):
+        own = {name.rpartition(".")[2]: of[name] for name in differ if of.get(name) not in UNSET}
+        rows.append({"method": result.title, "its own settings": settings_name(own).replace(",", ", ")})
+    same = {k.rpartition(".")[2]: v for k, v in flat_ones[0].items() if k not in differ and v not in UNSET}
+    return Listing("settings", rows, f"All share {settings_name(same).replace(',', ', ')}.")
 
 # %% ../../nbs/13_report/03_report.ipynb #6637b39c
 def headline(results: dict[str, Result]) -> dict:
-    "The best method with its worst group."
-    best = results[ranking(results)[0]]
+    "The best method, which comes first, with its worst group, and how the others stand to it."
+    best, *others = results.values()
     s, n = worst_group(best), len(best.trials)
     seeds = "one seed" if n == 1 else f"mean of {n} seeds"
-    note = f"worst group on the test set, {seeds}, 95 % interval {interval_text(s, low=0, high=1)}"
-    return dict(label=f"Best on validation: {best.title}", figure=percent(s.mean), notes=[note], tiles=[])
+    notes = [f"worst group on the test set, {seeds}, 95 % interval {interval_text(s, low=0, high=1)}"]
+    for other in others:
+        if other.method["name"] == "erm":
+            notes.append(f"{points_text(paired(best, other))} points beside {other.title}")
+    alike = [results[name].title for name, d in against_best(results).items() if d.low <= 0 <= d.high]
+    if alike:
+        notes.append(f"not told apart from it: {', '.join(alike)}")
+    return dict(label=f"Best on validation: {best.title}", figure=percent(s.mean), notes=notes, tiles=[])
 
 
 def reading(results: dict[str, Result]) -> str:
@@ -213,44 +203,45 @@ def reading(results: dict[str, Result]) -> str:
         "a run, its first stage included. All runs share one split of the data, which no interval contains. "
         "With one seed, intervals say what the test examples leave open, not what another seed would do."
     )
-    if own := [result.title for result in results.values() if result.brings_model]:
-        text += f" {' and '.join(own)} are fitted at once, and on rows of numbers bring a model."
     for result in results.values():
-        cls = result.method_class or Method
-        if cls.attach is not Method.attach and cls.passes_needed > 1:
-            text += f" On every pass {result.title} trains a second network too."
-        if cls.fits_validation:
+        if getattr(result.method_class, "fits_validation", False):
             text += f" {result.title} is fitted to validation, so its figure there is too good."
     return text
 
 
 def several_page(
-    title: str,
-    lead: str,
-    results: dict[str, Result],  # in the order of their rows
-    folders: dict,  # of the runs, as in `trial_table`
-    place,
-    sections: list[dict],  # that come last
-    attention: Attention | None = None,
-    columns=COLUMNS,  # of the standings
+    results: dict[str, Result],
+    notes=(),  # sentences about the runs
+    commands: str = "",  # that made them
 ) -> Page:
-    "The page of several methods, whether they were compared or not."
-    found = standings(results, columns)
+    "The page of several methods on the same data, whether they were compared or not; the best comes first."
+    results = {name: results[name] for name in ranking(results)}
+    best, runs = next(iter(results.values())), sum(len(result.trials) for result in results.values())
+    tried = dict.fromkeys(settings_name(a["settings"]) for result in results.values() for a in result.tried)
+    found = standings(results, [column for column in COLUMNS if tried or column != "chosen"])
+    lead = f"{runs} runs on {best.data} · data digest {best.data_digest}. "
+    lead += "Differences are paired by seed. The best is named by validation, not by the test set."
+    if tried:
+        lead += " Every method has the same budget and seeds, and is tuned alike on validation; "
+        lead += f"tried on the first seed: {'; '.join(tried)}. On {best.surroundings['processor']}."
+    title = f"Best on validation: {best.title} on {best.data}: worst group "
+    title += percent(over_seeds(best, "worst_group").mean)
+    title += f", beside {len(results) - 1} more" if len(results) > 1 else f", {len(best.trials)} seeds"
     methods = table("methods", [dict(zip(found.head, row)) for row in found.rows], reading(results))
-    pages = "The page of a run, with classes, calibration and mistakes, is made by pde report RUN --html."
-    parts = [
+    pages = "A page of one run has classes, calibration, mistakes and maps too: pde report RUN --html."
+    made = [dict(code=commands)] if commands else []
+    sections = [
         section("Methods", methods, comparison_chart(results)),
-        section("Groups", dict(table=replace(group_table(results), most=12))),
-        *attention_sections(attention),
-        section("Single runs", dict(text=pages), dict(table=trial_table(results, folders, place))),
-        *sections,
+        section("Groups", dict(table=group_table(results))),
+        section("Single runs", dict(text=pages), dict(table=trial_table(results))),
+        section("How they were made", *made, dict(table=settings_table(results))),
     ]
-    return Page.of(title, lead, parts, headline(results))
+    return Page.of(title, lead, sections, headline(results), [dict(note=note) for note in notes])
 
 
-def runs_page(records: list[RunRecord], attention: Attention | None = None, place=None) -> Page:
-    """The page of several runs, the best on validation first, judged by their test set; `place`: the folder
-    of the page, from which it leads to the runs. Raises `ValueError` where they cannot be compared."""
+def runs_page(records: list[RunRecord]) -> Page:
+    """The page of several runs, the best on validation first, judged by their test set. Raises `ValueError`
+    where they cannot be compared."""
     check_same_data(records)
     for record in records:
         if "test" not in record.evaluated:
@@ -258,68 +249,40 @@ def runs_page(records: list[RunRecord], attention: Attention | None = None, plac
                 f"{record.name!r} has no test figures, by which runs are compared; report on them one by one."
             )
     found = variants(records)
-    results = {label: replace(result_of(runs, (), {}), title=label) for label, runs in found.items()}
-    results = {name: results[name] for name in ranking(results)}
-    settings = {name: variant_settings(found[name][0]) for name in results}
-    runs = [(name, run) for name in results for run in found[name]]
-    folders = {(name, run.seed): run.folder and Path(run.folder) for name, run in runs}
-    notes = dict.fromkeys(f"{name}: {note}" for name, run in runs for note in run.notes)
-    commands = "\n".join(dict.fromkeys(command_text(run) for _, run in runs))
-    made = dict(code=commands), dict(table=settings_table(settings)), *(dict(note=n) for n in notes)
-    sections = [section("How they were made", *made)]
-    config, best = records[0].config, next(iter(results.values()))
-    lead = (
-        f"{len(records)} runs on {config['data']} · {records[0].n_train:,} training examples · data digest "
-        f"{config['data_digest']}. Named by validation, not by the test set."
-    )
-    worst = percent(over_seeds(best, "worst_group").mean)
-    title = f"Best on validation: {best.title} on {best.data}: worst group {worst}"
-    title += f", beside {len(results) - 1} more" if len(results) > 1 else f", {len(best.trials)} seeds"
-    columns = [column for column in COLUMNS if column != "chosen"]
-    return several_page(title, lead, results, folders, place, sections, attention, columns)
+    results = {label: replace(result_of(runs, [], {}), title=label) for label, runs in found.items()}
+    each = [(label, run) for label, runs in found.items() for run in runs]
+    notes = dict.fromkeys(f"{label}: {note}" for label, run in each for note in run.notes)
+    commands = "\n".join(dict.fromkeys(map(command_text, records)))
+    return several_page(results, notes, commands)
 
 
 def comparison_page(comparison: Comparison) -> Page:
-    "The page of a comparison; it is in its folder, and leads to its runs."
-    results = {name: comparison.results[name] for name in ranking(comparison.results)}
-    first = next(iter(results.values()))
-    sections = [section("How they were made", dict(table=settings_table(result_settings(results))))]
-    refused = [dict(note=f"{method_title(dict(name=n))}: {why}") for n, why in comparison.refused.items()]
-    if refused:
-        sections.append(section("Not run", *refused))
-    tried = dict.fromkeys(settings_name(a.settings) for r in results.values() for a in r.tried)
-    lead = (
-        "Every method within the same budget, tuned alike on validation, with the same seeds; "
-        "differences are paired by seed. The best method is named by validation, not by the test set. "
-        f"Tried on the first seed: {'; '.join(tried)}. On {first.surroundings['processor']}."
-    )
-    folders = {}
-    for name, result in results.items():
-        for trial in result.trials:
-            folders[name, trial.seed] = run_folder(comparison.folder, name, result.chosen, trial.seed)
-    title = f"{len(results)} method{'s' * (len(results) > 1)} on {first.data}"
-    return several_page(title, lead, results, folders, Path(comparison.folder), sections)
+    "The page of a comparison."
+    best = comparison.results[comparison.best]
+    run = run_folder(comparison.folder, comparison.best, best.chosen, best.trials[0].seed)
+    notes = [f"To use it: {shlex.join(['pde', 'predict', str(run), '--data', 'new.csv'])}"]
+    notes += [f"not run: {method_title(dict(name=n))}: {why}" for n, why in comparison.refused.items()]
+    return several_page(comparison.results, notes)
 
 # %% ../../nbs/13_report/03_report.ipynb #9155f87a
 def report(
     runs,  # a `Fit`, a folder, a record.json, or a list of them: all on the same data
-    data: Data | None = None,  # to show the mistakes and the attention of runs from folders
+    data: Data | None = None,  # to show the mistakes and the attention of a run from its folder
     split: str = "test",
     mistakes: int = 6,  # of each group, of one run; 0: none
-    attention: int = 2,  # pictures of each group with the map of what each model looks at; 0: none
-    place=None,  # folder that the page will be in: it then has links to the files of the runs
+    attention: int = 2,  # pictures of each group with the map of what the model looks at; 0: none
     **options,  # model, device, inputs: as in `evaluate_run`
 ) -> Page:
     """A page of one run, or of a comparison. Raises `ValueError` for runs that are unfinished, damaged or
     of different data."""
-    several = list(runs) if isinstance(runs, (list, tuple)) else [runs]
-    found, maps = None, None
-    if len(several) == 1 and mistakes:
-        run = with_model(several[0], data, **options)
-        found = run and answers(run, default_split(as_record(several[0]), split), mistakes)
-    if attention and several:
-        maps = attention_of(several, data, split, attention, **options)
-    return make_page(several, split, found, maps, place)
+    several, found, maps = list(runs) if isinstance(runs, (list, tuple)) else [runs], None, None
+    run = with_model(several[0], data, **options) if len(several) == 1 and (mistakes or attention) else None
+    if run:
+        judged = default_split(as_record(several[0]), split)
+        found = answers(run, judged, mistakes) if mistakes else None
+        title = as_record(several[0]).method_title
+        maps = attention_of(run, title, judged, attention) if attention else None
+    return make_page(several, split, found, maps)
 
 
 def default_split(record: RunRecord, split: str = "test") -> str:
@@ -328,7 +291,7 @@ def default_split(record: RunRecord, split: str = "test") -> str:
 
 
 def make_page(
-    runs: list, split="test", found: Answers | None = None, attention: Attention | None = None, place=None
+    runs: list, split="test", found: Answers | None = None, attention: Attention | None = None
 ) -> Page:
     "The page of what is known. Raises `ValueError` for no runs, and for a split that was not evaluated."
     records = [as_record(run) for run in runs]
@@ -339,8 +302,8 @@ def make_page(
     if len(records) > 1:
         if split != default_split(records[0]):
             raise ValueError(f"split={split!r} is for one run; several are judged by their test set.")
-        return runs_page(records, attention, place)
-    return run_page(records[0], split, found, attention, place)
+        return runs_page(records)
+    return run_page(records[0], split, found, attention)
 
 
 def report_html(runs, split="test") -> str:
@@ -361,28 +324,11 @@ def with_model(run, data: Data | None, **options) -> Trainer | None:
     return data and reopened(record.folder, data, **options)
 
 
-def attention_of(
-    runs: list,  # as in `as_record`, at least one
-    data: Data | None = None,  # for runs in folders
-    split: str = "test",
-    most: int = 2,  # pictures of each group
-    **options,  # model, device, inputs: as in `evaluate_run`
-) -> Attention | None:
-    """The maps of a run, or of the first run of at most four variants; the reason where they cannot be drawn;
-    None for inputs that are no pictures and where there are no weights."""
-    records = [as_record(run) for run in runs]
-    if len(records) > 1:
-        check_same_data(records)
-    if data is None and isinstance(runs[0], Fit) and runs[0].run is not None:
-        data = runs[0].run.data
-    if data is None or data.inputs.kind not in ("pictures", "pixels"):
+def attention_of(run: Trainer, title: str, split: str, most: int) -> Attention | None:
+    "The maps of a run; the reason where they cannot be drawn; None for inputs that are no pictures."
+    if run.data.inputs.kind not in ("pictures", "pixels"):
         return None
-    split, models = default_split(records[0], split), {}
     try:
-        for label, (first, *_) in variants(records).items():
-            run = next(run for run, record in zip(runs, records) if record is first)
-            if len(models) < 4 and (isinstance(run, Fit) or first.folder):
-                models[label] = with_model(run, data, **options)
-        return attention_by_group(models, split, most) if models else None
-    except (ValueError, ImportError) as e:
+        return attention_by_group({title: run}, split, most)
+    except ValueError as e:
         return Attention(split, note=f"not shown: {e}")
