@@ -62,7 +62,7 @@ class Task:
 
 
 QUICK = 1e-3, 1e-2  # learning rates
-PLAIN = dict(batch_size=64, weight_decay=1e-3, bf16=True, channels_last=True, eval_batch=512)
+PLAIN = dict(batch_size=64, weight_decay=1e-3, bf16=True)
 FLIPPED = dict(size=224, augment=("flip", "crop"))
 SENTENCES = ["sentence_A", "sentence_B"]
 TASKS = {
@@ -72,11 +72,11 @@ TASKS = {
     "adult": Task(dict(data="adult.csv", label="income", attribute="sex"), 20, QUICK),
     "sick": Task(
         dict(data="sick.csv", label="contradiction", attribute="negation", text=SENTENCES),
-        *(2, (5e-5, 1e-4), "minilm", dict(batch_size=32, bf16=True, eval_batch=64)),
+        *(2, (5e-5, 1e-4), "minilm", dict(batch_size=32, bf16=True)),
     ),
     "coloured_mnist": Task(
         dict(data="coloured_mnist.npz", label="y", attribute="colour"),
-        *(2, (1e-2, 3e-2), "small_cnn", dict(channels_last=True), True),
+        *(2, (1e-2, 3e-2), "small_cnn", {}, True),
     ),
     "waterbirds_224": Task(
         dict(data="waterbirds", root="."),
@@ -225,7 +225,7 @@ class Study:
 
     def method(self, base, budgets=1):
         "A base within so many budgets."
-        method = dict(subsample=Subsample(empty="skip"), pde=PDE(), gla=AdjustedPDE()).get(base)
+        method = dict(subsample=Subsample(), pde=PDE(), gla=AdjustedPDE()).get(base)
         method = method or IN_PIECES[base](piece=self.piece)
         if "tau" in self.chosen.get(base, {}):
             method = replace(method, tau=self.chosen[base]["tau"])
@@ -235,7 +235,7 @@ class Study:
         "What makes batches of some data, and a network with a score for each of `n`: the classes, if None."
         model = self.task.model or default_model(data.inputs.kind, None)
         how = input_settings(model, data.inputs.kind) | self.task.inputs
-        how |= dict(channels_last=self.settings.channels_last, device=self.task.device, progress=False)
+        how |= dict(channels_last=self.settings.bf16, device=self.task.device, progress=False)
         source = make_source(data, **how)
         how = dict(kind=source.kind, shape=source.shape, weights=self.task.weights, seed=seed)
         return source, make_model(model, n_classes=n or data.n_classes, **how)
@@ -291,7 +291,7 @@ class Study:
             path = [(s.number, s.lr_factor, (s.best - s.began + 1) * passes[s.number]) for s in gains]
             return lambda groups: NotedPDE(noted=tuple(path))
         if base == "subsample":
-            return lambda groups: Noted(Subsample)(best, empty="skip")
+            return lambda groups: Noted(Subsample)(best)
         passes = best / ceil(len(self.all_groups) / self.piece)
         return lambda groups: Noted(IN_PIECES[base])(piece=self.piece).within(passes, groups)
 
@@ -356,7 +356,7 @@ class Study:
         y, groups = self.data.y[rows], self.data.train_groups.part(rows)
         rng, total = np.random.default_rng([self.seed, 46]), np.zeros((len(asked), self.data.n_classes))
         for _ in range(SUBSETS):
-            subset = at[balanced_subset(groups.part(at), rng, None, "skip")]
+            subset = at[balanced_subset(groups.part(at), rng)]
             model = LogisticRegression(C=C, max_iter=1000).fit(x[subset], y[subset])
             total[:, model.classes_] += model.predict_proba(x[asked])
         return total / SUBSETS

@@ -142,10 +142,10 @@ y = rng.integers(2, size=3000)
 groups = make_groups(y, np.where(rng.random(3000) < .9, y, 1 - y))
 schedules = {
     'groups': Schedule(5, 50, 2, n_expansions=7),
-    'uniform': Schedule(3, 40, 1, draw='uniform', warmup_cap=30),
+    'uniform': Schedule(3, 40, 1, draw='uniform', cap=30),
     'replacement': Schedule(4, 25, 3, n_expansions=12, draw='replacement'),
-    'class redrawn': Schedule(16, 50, 10, n_expansions=3, redraw='class', draw='replacement'),
-    'listed': Schedule(2, (10, 20, 300), 2, n_epochs=40, empty='skip'),
+    'class redrawn': Schedule(16, 50, 10, n_expansions=3, draw='redrawn'),
+    'listed': Schedule(2, (10, 20, 300), 2),
 }
 out = {}
 for name, schedule in schedules.items():

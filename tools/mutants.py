@@ -80,7 +80,6 @@ FAULTS = {  # module → what would be wrong → the text, and what is put in it
     },
     "methods.baselines": {
         "GroupDRO favours the groups with low losses": ("torch.exp(self.eta", "torch.exp(-self.eta"),
-        "GroupDRO adjusts by the size, not by its root": ("clamp_min(1).sqrt()", "clamp_min(1)"),
     },
     "methods.base": {
         "weights count the empty groups": ("exists.sum() * groups.counts", "groups.n_groups * groups.counts"),

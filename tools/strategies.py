@@ -98,11 +98,8 @@ def schedules(draw):
         expand_by=by,
         expand_every=draw(st.integers(1, 4)),
         n_expansions=None if isinstance(by, tuple) else draw(st.one_of(st.none(), st.integers(0, 6))),
-        n_epochs=draw(st.one_of(st.none(), st.integers(0, 30))),
-        warmup_cap=draw(st.one_of(st.none(), st.integers(1, 12))),
-        empty=draw(st.sampled_from(["error", "skip"])),
-        draw=draw(st.sampled_from(["groups", "uniform", "replacement", "listed"])),
-        redraw=draw(st.sampled_from([None, None, "class"])),
+        cap=draw(st.one_of(st.none(), st.integers(1, 12))),
+        draw=draw(st.sampled_from(["groups", "uniform", "replacement", "redrawn", "listed"])),
     )
 
 

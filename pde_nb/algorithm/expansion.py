@@ -39,7 +39,7 @@ def draw_order(
         )
     if draw == "uniform":
         return rng.permutation(unused)[:total]
-    if draw == "replacement":
+    if draw in ("replacement", "redrawn"):
         return with_replacement(unused, sizes, rng)
     if draw == "listed":  # group after group
         return unused[np.argsort(groups.ids[unused], kind="stable")[:total]]
@@ -57,15 +57,10 @@ class Schedule(Checked):
     expand_by: int | tuple[int, ...]  # m ≥ 1, examples per expansion; or one number for each expansion
     expand_every: Count  # J ≥ 1, epochs of the active set after each expansion
     n_expansions: CountOrZero | None = None  # K ≥ 0; None: until all the data is used
-    n_epochs: CountOrZero | None = None  # stop after so many; None: expand_every after the last expansion
-    warmup_cap: Count | None = (
-        None  # up to so many of each group to warm up on, even if the smallest has fewer
-    )
-    empty: Literal["error", "skip"] = "error"  # a group without training examples is an 'error', or 'skip' it
+    cap: Count | None = None  # up to so many of each group to warm up on, even if the smallest has fewer
     # where new examples come from: 'groups' in turn, 'uniform' over all unused ones, these with
-    # 'replacement', or as 'listed', group after group
-    draw: Literal["groups", "uniform", "replacement", "listed"] = "groups"
-    redraw: Literal["class"] | None = None  # 'class': replace the warm-up set when the warm-up ends
+    # 'replacement', the same after the warm-up set was 'redrawn', or as 'listed', group after group
+    draw: Literal["groups", "uniform", "replacement", "redrawn", "listed"] = "groups"
 
     def __post_init__(self):
         super().__post_init__()
@@ -120,19 +115,19 @@ def expansion_plan(
     seed: int = 0,  # the same groups, schedule and seed give the same plan
 ) -> Plan:
     """The plan of `alg:method`, all its random choices made. Warns when most of the data stays unused.
-    Raises `ValueError` for an empty group (unless skipped) or more examples than there are."""
+    Raises `ValueError` for more examples than there are."""
     rng = stream(seed, "plan")
 
     def take(counts):  # ranks of the rest, negative where drawn; and what was drawn, shuffled
         rank = random_rank(groups, rng) - counts[groups.ids]
         return rank, rng.permutation(np.flatnonzero(rank < 0))
 
-    rank, first = take(balanced_counts(groups.trusted_counts, schedule.warmup_cap, schedule.empty))
+    rank, first = take(balanced_counts(groups.trusted_counts, schedule.cap))
     sets = [first]
-    if schedule.redraw == "class":
+    if schedule.draw == "redrawn":
         rank, again = take(redraw_counts(groups))
         if not len(again):
-            raise ValueError("redraw='class': no attribute has examples of every class, so none are drawn.")
+            raise ValueError("draw='redrawn': no attribute has examples of every class, so none are drawn.")
         sets.append(again)
     if isinstance(schedule.expand_by, tuple):
         sizes = list(schedule.expand_by)
@@ -144,7 +139,7 @@ def expansion_plan(
     order = np.concatenate([*sets, draw_order(groups, rank, sizes, schedule.draw, rng)])
     stops = np.cumsum([*map(len, sets), *sizes])
     starts = np.zeros_like(stops)
-    if schedule.redraw:
+    if schedule.draw == "redrawn":
         starts[1:] = len(first)
     plan = Plan(order, starts, stops, groups, schedule, seed)
     n, used = len(groups), len(np.unique(order))
@@ -177,7 +172,7 @@ SMALL_GROUP = 16  # a group below this is too small to set the size of the warm-
 
 
 def small_group_cap(groups: Groups) -> int | None:
-    """The `warmup_cap` of schedules that are not set by hand: `SMALL_GROUP` where a group that exists is
+    """The `cap` of schedules that are not set by hand: `SMALL_GROUP` where a group that exists is
     smaller, else None."""
     smallest = groups.trusted_counts[groups.counts > 0].min()
     return SMALL_GROUP if smallest < SMALL_GROUP else None

@@ -165,19 +165,11 @@ def group_table(
 def balanced_counts(
     counts: Int[np.ndarray, " groups"],  # examples per group
     cap: int | None = None,  # take up to this many from each group even if the smallest has fewer
-    empty: str = "error",  # 'error' or 'skip': what to do about a group without examples
 ) -> Int[np.ndarray, " groups"]:  # how many to take from each group
-    """Sizes of the group-balanced subset (`alg:method`, line 3). Raises `ValueError` for an empty group
-    unless told to skip it."""
+    "Sizes of the group-balanced subset (`alg:method`, line 3). Raises `ValueError` when all are empty."
     counts = np.asarray(counts)
     if not counts.any():
         raise ValueError("all groups are empty; there is nothing to balance.")
-    if empty == "error" and (counts == 0).any():
-        raise ValueError(
-            f"{(counts == 0).sum()} of {len(counts)} groups have no training example (group "
-            f"{', '.join(map(str, np.flatnonzero(counts == 0)[:8]))}); check the attributes, or pass "
-            "empty='skip' to balance over the groups that exist."
-        )
     return np.minimum(counts, max(counts[counts > 0].min(), cap or 0))
 
 # %% ../../nbs/02_algorithm/01_groups.ipynb #strm0002
@@ -214,11 +206,10 @@ def balanced_subset(
     groups: Groups,
     rng: np.random.Generator,  # the source of randomness; the same state gives the same subset
     cap: int | None = None,  # as in `balanced_counts`
-    empty: str = "error",  # as in `balanced_counts`
 ) -> Int[np.ndarray, " m"]:  # positions, ascending
     """A random group-balanced subset, drawn without replacement (`alg:method`, line 3). Raises `ValueError`
     as `balanced_counts` does."""
-    take = balanced_counts(groups.trusted_counts, cap, empty)
+    take = balanced_counts(groups.trusted_counts, cap)
     return np.flatnonzero(random_rank(groups, rng) < take[groups.ids])
 
 # %% ../../nbs/02_algorithm/01_groups.ipynb #a23482ce

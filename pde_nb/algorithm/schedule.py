@@ -91,9 +91,9 @@ def geometric_sizes(
 def geometric_plan(groups: Groups, growth: float, seed: int) -> Plan:
     "The plan that grows geometrically from the balanced set to all the data; empty groups are skipped."
     cap = small_group_cap(groups)
-    warm = int(balanced_counts(groups.trusted_counts, cap, "skip").sum())
+    warm = int(balanced_counts(groups.trusted_counts, cap).sum())
     steps = np.diff(geometric_sizes(warm, len(groups), growth)).tolist()
-    schedule = Schedule(None, tuple(steps) or 1, 1, n_expansions=len(steps), warmup_cap=cap, empty="skip")
+    schedule = Schedule(None, tuple(steps) or 1, 1, n_expansions=len(steps), cap=cap)
     return expansion_plan(groups, schedule, seed)
 
 
@@ -160,10 +160,8 @@ class ExpansionSchedule:
     def n_epochs(self) -> int | None:
         "How many epochs it lasts, those of 'auto' at most; None where that is open."
         end = None
-        if self.pace is None:
-            end = self.plan.schedule.n_epochs
-            if end is None and self.warmup_end is not None:
-                end = self.warmup_end + (self.plan.n_stages - 1) * self.plan.schedule.expand_every
+        if self.pace is None and self.warmup_end is not None:
+            end = self.warmup_end + (self.plan.n_stages - 1) * self.plan.schedule.expand_every
         bounds = [n for n in (self.epochs, end) if n is not None]
         return min(bounds, default=None)
 

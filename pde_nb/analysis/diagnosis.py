@@ -504,7 +504,7 @@ def labels_after(run, most: int = 1500) -> list[dict]:
     at = np.concatenate([data.rows(split)[rows] for split, rows in zip(("train", "val"), some)])
     both = groups[0].part(some[0]).joined(groups[1].part(some[1]))
     try:
-        enters, how = embeddings(run.model), (run.settings.eval_batch, run.autocast)
+        enters, how = embeddings(run.model), (run.eval_batch, run.autocast)
         x = outputs(run.model, run.source, at, *how, lambda batch: enters(batch).float().cpu())
     except ValueError:
         return []

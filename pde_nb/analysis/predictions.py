@@ -65,7 +65,7 @@ def predict_split(
     if not len(rows):
         raise ValueError(f"the data has no {split} examples to predict; name another split.")
     run.model.eval()
-    logits = source_logits(run.model, run.source, rows, run.settings.eval_batch, run.autocast)
+    logits = source_logits(run.model, run.source, rows, run.eval_batch, run.autocast)
     return Predictions(split, rows, run.data.y[rows], softmax(logits))
 
 # %% ../../nbs/10_analysis/02_predictions.ipynb #pr000010

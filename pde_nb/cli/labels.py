@@ -50,7 +50,7 @@ METHODS = (
     *(Row("DFR (Tr)", "dfr_tr"), Row("DFR (Val)", "dfr"), DRO, PDE),
 )
 FASTER = Row("GroupDRO, faster", "group_dro", dict(lr=1e-2, weight_decay=1e-2))
-STAGES = Row("Warm-up", "pde", dict(n_expansions=0, n_epochs=None)), Row("Addition")
+STAGES = Row("Warm-up", "pde", dict(n_expansions=0)), Row("Addition")
 SIZES = Row("m = 5", "pde", dict(expand_by=5)), Row("m = 10"), Row("m = 50", "pde", dict(expand_by=50))
 FULL = dict(evaluate="full")
 RATES = tuple(
@@ -115,18 +115,16 @@ def fitted_schedule(schedule: Schedule, setup: Setup) -> Schedule:
     "A schedule of the paper for the data at hand."
     if setup.of_paper and setup.scale == 1:
         return schedule
-    groups, cap = setup.data.groups("train"), schedule.warmup_cap
+    groups, cap = setup.data.groups("train"), schedule.cap
     if cap is None and not setup.of_paper:
         cap = small_group_cap(groups)
-    warm = int(balanced_counts(groups.counts, cap, "skip").sum())
+    warm = int(balanced_counts(groups.counts, cap).sum())
     by = max(1, round(schedule.expand_by * warm / PAPER["tab:app-datanum"][setup.dataset]["warmup"]))
     most = (len(groups) - warm) // by
-    whole = setup.scale == 1 and schedule.n_expansions <= most
     names = "warmup_epochs", "expand_every"
     scaled = {name: max(1, round(getattr(schedule, name) * setup.scale)) for name in names}
     scaled["n_expansions"] = min(schedule.n_expansions, most)
-    scaled["n_epochs"] = schedule.n_epochs if whole else None
-    return replace(schedule, **scaled, expand_by=by, warmup_cap=cap, empty="skip")
+    return replace(schedule, **scaled, expand_by=by, cap=cap)
 
 
 def row_method(row: Row, setup: Setup) -> Method:
@@ -135,7 +133,8 @@ def row_method(row: Row, setup: Setup) -> Method:
     if row.method == "pde":
         planned = {f.name: row.changes[f.name] for f in fields(Schedule) if f.name in row.changes}
         schedule = fitted_schedule(replace(preset.method.schedule, **planned), setup)
-        return replace(preset.method, schedule=schedule)
+        whole = setup.scale == 1 and schedule.n_expansions == preset.method.schedule.n_expansions
+        return replace(preset.method, schedule=schedule, epochs=preset.method.epochs if whole else None)
     if preset and setup.of_paper and setup.scale == 1 and setup.passes is None:
         return preset.method
     passes = setup.passes or setup.scale * setup.preset("erm").method.epochs
@@ -226,7 +225,7 @@ def run_label(label: str, setup: Setup, seeds: int, out: Path, say=print) -> tup
 def setting_text(setup: Setup, models: set[str]) -> str:
     "What was run, and in what it differs from the paper's setting."
     paper = setup.preset("pde")
-    names = "warmup_epochs", "expand_by", "expand_every", "n_expansions", "n_epochs"
+    names = "warmup_epochs", "expand_by", "expand_every", "n_expansions"
     ours, theirs = (asdict(one.schedule) for one in (row_method(PDE, setup), paper.method))
     told = [f"{name} {ours[name]} (paper: {theirs[name]})" for name in names if ours[name] != theirs[name]]
     chosen = dict(passes=setup.passes, by_hand=setup.changes | setup.inputs)

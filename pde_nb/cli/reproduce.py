@@ -21,7 +21,6 @@ def reproduce(
     network: ModelOptions = ModelOptions(),
     scale: float = 1.0,
     preset: str = "released",
-    case: Whole = 1,
     methods: Words | None = None,
     seeds: Whole | None = None,
     jobs: Whole | None = None,
@@ -41,7 +40,6 @@ def reproduce(
         label_of_paper: LaTeX label, or claims, or phase
         scale: of labels with runs: times the paper's epochs, > 0
         preset: of the synthetic labels: released (the authors' notebooks) or paper (the text)
-        case: of tab:synthetic: 1, the core feature is weaker than the spurious one; 2, stronger
         methods: of tab:synthetic: some of its methods, each in quotes; of claims: some of the labels
         seeds: seeds 0 … N−1, ≥ 1; default 5, for tab:synthetic 20
         jobs: processes, ≥ 1; default one per core
@@ -61,14 +59,14 @@ def reproduce(
     usual = 20 if label == "tab:synthetic" else 5
     seeds = whole_number("seeds", usual if seeds is None else seeds, 1)
     if label in LABELS and LABELS[label].rows:
-        if (preset, case, methods) != ("released", 1, None):
-            raise ValueError(f"--preset, --case and --methods are not of {label}; leave them out.")
+        if (preset, methods) != ("released", None):
+            raise ValueError(f"--preset and --methods are not of {label}; leave them out.")
         how = dict(scale=number("scale", scale, 0, above=True))
         return run_on_data(label, opened, network, SettingOptions(set=set), how, seeds, out, json)
     if opened:
         raise ValueError(f"--data {opened.data}: {label} needs no data; leave it out.")
     jobs = whole_number("jobs", (os.cpu_count() or 1) if jobs is None else jobs, 1)
-    how = dict(preset=preset, case=case, seeds=seeds, methods=methods, changes=set or [])
+    how = dict(preset=preset, seeds=seeds, methods=methods, changes=set or [])
     record, text, fig = computed(label, jobs=jobs, **how)
     keep(record, text, Path(out or f"runs/{label.replace(':', '-')}"), json, fig)
     failed = any(claim["verdict"] == "fails" for claim in record.get("claims", ()))
@@ -104,7 +102,7 @@ def keep(record: dict, text: str, folder: Path, json: str | None, fig=None):
     answer(json, record, "", text, f"written to {folder}{os.sep}")
 
 # %% ../../nbs/14_cli/07_reproduce.ipynb #90743114
-def computed(label: str, *, jobs, preset, case, seeds, methods, changes):
+def computed(label: str, *, jobs, preset, seeds, methods, changes):
     "What needs no data: its record, what it says, and its figure, None where it has none."
     from dataclasses import asdict, replace
 
@@ -126,13 +124,12 @@ def computed(label: str, *, jobs, preset, case, seeds, methods, changes):
     for name in given:
         lookup(name, vars(setting), "setting")
     setting = replace(setting, **given)
-    lookup(case, synthetic.CASES, "case")
     if label == "tab:synthetic":
         names = methods or [*synthetic.SYNTHETIC_METHODS]
-        tasks = [(synthetic.seed_records, setting, case, seed, names) for seed in range(seeds)]
+        tasks = [(synthetic.seed_records, setting, 1, seed, names) for seed in range(seeds)]
         found = sum(synthetic.run_tasks(tasks, jobs, "seeds"), [])
-        record = dict(settings=asdict(setting), case=case, seeds=seeds, jobs=jobs)
-        text = synthetic.table_text(setting, changes, case, seeds, found)
+        record = dict(settings=asdict(setting), case=1, seeds=seeds, jobs=jobs)
+        text = synthetic.table_text(setting, changes, 1, seeds, found)
         for row in found:  # the figures remain
             del row["evaluations"], row["curve"]
         return record | dict(rows=found), text, None

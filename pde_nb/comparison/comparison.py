@@ -45,7 +45,7 @@ from ..training.record import RunRecord
 from ..training.spec import decide
 
 # %% ../../nbs/11_comparison/02_comparison.ipynb #06160b01
-LENGTHS = "epochs first_epochs warmup_epochs expand_by expand_every n_expansions n_epochs".split()
+LENGTHS = "epochs first_epochs warmup_epochs expand_by expand_every n_expansions".split()
 
 
 def check_apart(tried, *fixed):

@@ -112,6 +112,8 @@ def checked(name: str, value, kind):
             raise ValueError(f"{name}={value!r}: use one of {', '.join(map(repr, words))}{hint}.")
     if kind is bool and not isinstance(value, bool):
         raise ValueError(f"{name}={value!r}; give true or false.")
+    if kind is dict and not isinstance(value, dict):
+        raise ValueError(f"{name}={value!r}; give a dictionary of names and values, from Python.")
     if get_origin(kind) is Annotated:
         base, allowed = get_args(kind)
         return number(name, value, **vars(allowed), whole=base is int)

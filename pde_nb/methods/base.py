@@ -121,11 +121,12 @@ class Method(Checked):
         groups: Groups,  # of the training examples
         seed: int,
         n_val: int = 0,  # examples of the validation set
+        patience: int | None = None,  # epochs or rounds without a better model, see `Settings`
     ) -> "Method":
         "A copy that is bound to a run. Raises `ValueError` for settings that do not fit its groups."
         bound = copy(self)
         bound.check(groups)
-        bound.groups, bound.seed, bound.n_val = groups, seed, n_val
+        bound.groups, bound.seed, bound.n_val, bound.patience = groups, seed, n_val, patience
         bound.setup()
         bound.pacing = bound.make_pacing()
         return bound

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from ..algorithm.groups import Groups, balanced_subset, stream
 from ..algorithm.schedule import plain_schedule
-from ..core.arguments import Count, NonNegative, Positive
+from ..core.arguments import Count, Positive
 from .base import Method, balanced_draw, balancing_weights, coarse, plain_epochs
 
 # %% ../../nbs/07_methods/02_baselines.ipynb #5b74417d
@@ -36,22 +36,21 @@ SMALLER = 8  # a subset has so many times as many epochs as all the data
 
 @dataclass
 class Subsample(Balanced):
-    "Train on a balanced subset. Raises `ValueError` for an empty group unless `empty='skip'`."
+    "Train on a balanced subset; groups without examples are left out."
 
     cap: Count | None = None  # take up to this many from each group even if the smallest has fewer
-    empty: Literal["error", "skip"] = "error"  # a group without training examples is an 'error', or 'skip' it
 
     name = "subsample"
     label = "Subsample"
 
     @classmethod
     def defaults(cls, kind: str, groups: Groups) -> "Subsample":
-        "Plain settings for a kind of data: more epochs, since they are short; empty groups are skipped."
-        return cls(plain_epochs(kind) * SMALLER, empty="skip")
+        "Plain settings for a kind of data: more epochs, since they are short."
+        return cls(plain_epochs(kind) * SMALLER)
 
     def make_pacing(self):
         rng = stream(self.seed, "subset")
-        subset = balanced_subset(coarse(self.groups, self.by), rng, self.cap, self.empty)
+        subset = balanced_subset(coarse(self.groups, self.by), rng, self.cap)
         return plain_schedule(self.groups, self.seed, self.epochs, subset)
 
 # %% ../../nbs/07_methods/02_baselines.ipynb #2ebd0ded
@@ -104,7 +103,6 @@ class GroupDRO(Method):
     # batches draw every 'group' or 'class' equally often, or 'none': every example
     by: Literal["group", "class", "none"] = "group"
     eta: Positive = 0.01  # step size of the weights, > 0
-    adjustment: NonNegative = 0.0  # C ≥ 0, of the size of a group: small ones weigh more
 
     name = "group_dro"
     label = "GroupDRO"
@@ -112,9 +110,8 @@ class GroupDRO(Method):
     learned = ("q",)
 
     def setup(self):
-        counts = torch.as_tensor(self.groups.counts, dtype=torch.float32)
-        self.extra = torch.where(counts > 0, self.adjustment / counts.clamp_min(1).sqrt(), 0.0)
-        self.q = (counts > 0) / (counts > 0).sum()
+        exists = torch.as_tensor(self.groups.counts) > 0
+        self.q = exists / exists.sum()
         self.balance = None if self.by == "none" else coarse(self.groups, self.by)
 
     def order(self, epoch):
@@ -124,7 +121,6 @@ class GroupDRO(Method):
 
     def loss(self, losses, groups):
         mean, _ = batch_group_losses(losses, groups, len(self.q))
-        self.q, self.extra = self.q.to(mean.device), self.extra.to(mean.device)
-        self.q = self.q * torch.exp(self.eta * (mean.detach() + self.extra))
+        self.q = self.q.to(mean.device) * torch.exp(self.eta * mean.detach())
         self.q = self.q / self.q.sum()
         return (self.q * mean).sum()

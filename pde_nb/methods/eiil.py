@@ -15,10 +15,10 @@ from scipy.special import softmax
 from torch import Tensor
 
 from ..algorithm.groups import Groups, make_groups
-from ..core.arguments import Count, CountOrZero, NonNegative, Positive
+from ..core.arguments import Count
 from .base import Batch, CannotRun, class_ids
 from .baselines import GroupDRO
-from .jtt import LastEpochERM, first_settings, shares_text
+from .jtt import LastEpochERM, shares_text
 
 # %% ../../nbs/07_methods/06_eiil.ipynb #env00001
 def scale_derivative(
@@ -58,16 +58,16 @@ class EIIL(GroupDRO):
     Raises `ValueError` for a setting outside its range, and where only one environment is found."""
 
     first_epochs: Count = 1  # of the reference model, ≥ 1
-    first_lr: Positive | None = None  # its learning rate, > 0; None: as in the second stage
-    first_weight_decay: NonNegative | None = None  # ≥ 0; None: as in the second stage
-    env_steps: CountOrZero = 10_000  # of Adam, ≥ 0; 0: the closed form
-    env_lr: Positive = 1e-2  # of Adam, > 0
+    # its settings by name, as dict(lr=1e-3), where they are not those of the second stage
+    first_settings: dict | None = None
+    as_authors: bool = False  # environments are searched with the learning rate of its authors' code
 
     name = "eiil"
     label = "EIIL"
     needs_groups = ()
     passes_needed = 2
     learned = ("q", "environment")
+    steps = 10_000  # of the search; 0: the closed form
     environment = None  # of each training example, once it is known
 
     def setup(self):
@@ -79,12 +79,12 @@ class EIIL(GroupDRO):
         return replace(self, epochs=self.whole_passes(passes) - 1, first_epochs=1)
 
     def first(self):
-        return LastEpochERM(self.first_epochs), first_settings(self)
+        return LastEpochERM(self.first_epochs), dict(patience=None) | (self.first_settings or {})
 
     def after_first(self, first, model) -> list[str]:
         "Infer the environments from the scores of the reference model, and take them for groups."
         d = scale_derivative(first.scores, first.y)
-        environment = infer_environments(d, self.env_steps, self.env_lr, self.seed)
+        environment = infer_environments(d, self.steps, 1e-3 if self.as_authors else 1e-2, self.seed)
         for sides in (d > 0, environment):  # a search from random values would hide that there is only one
             if sides.all() or not sides.any():
                 remedy = "more" if sides.all() else "fewer"

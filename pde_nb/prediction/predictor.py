@@ -137,7 +137,6 @@ class Predictor:
     batch: int = 256  # rows of a batch, as in the run's evaluation
     device: str = "cpu"
     bf16: bool = False
-    channels_last: bool = False
     temperature: float = 1.0  # of the probabilities; the predicted class does not depend on it
     name: str = "model"  # of the run, for messages
     cache: str | Path = "memory"  # of decoded pictures: a folder, or nothing on disk
@@ -176,7 +175,7 @@ class Predictor:
             batches = torch.from_numpy(piece.encoded).to(self.device).split(self.batch)
             logits = batch_logits(self.model, batches, self.autocast)
         else:
-            how = dict(device=self.device, channels_last=self.channels_last, cache=self.cache)
+            how = dict(device=self.device, channels_last=self.bf16, cache=self.cache)
             source = prepared(self.preparation, piece.inputs, **how)
             logits = source_logits(self.model, source, np.arange(len(piece)), self.batch, self.autocast)
         lost = ~np.isfinite(logits).all(1)

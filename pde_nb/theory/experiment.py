@@ -120,7 +120,7 @@ def draw_run(
 ) -> Run:
     """The run of one seed before its first stage: data, starting weights and plan.
 
-    Raises `ValueError` for an unknown case, or when a group of the training set is empty.
+    Raises `ValueError` for an unknown case.
     """
     p, model = preset, preset.model(case)
     streams = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(5))

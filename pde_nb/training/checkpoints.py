@@ -118,6 +118,6 @@ def load_state(
 # %% ../../nbs/09_training/02_checkpoints.ipynb #f5d55f2c
 def identity(run) -> str:  # a `Trainer`
     "What a checkpoint must agree with, in one number: data, inputs, method, settings and seed."
-    settings = {k: v for k, v in asdict(run.settings).items() if k not in ("evaluate", "eval_batch")}
+    settings = {k: v for k, v in asdict(run.settings).items() if k != "evaluate"}
     parts = [run.data.digest, run.source.digest, run.method.name, run.method.settings(), settings, run.seed]
     return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()[:16]

@@ -43,7 +43,7 @@ from pde_nb.training.folder import (
 from .grouped import as_kept
 from .record import RunRecord, count_split
 from .spec import build, decide
-from .trainer import Trainer
+from .trainer import EVAL_BATCH, Trainer
 
 # %% ../../nbs/09_training/13_finished.ipynb #fi00007
 def predictor_of(
@@ -54,19 +54,18 @@ def predictor_of(
     preparation = Preparation.learn(run.data, run.source, config["inputs"].get("centre"))
     rows = run.data.rows("val")
     fitted = fit_temperature(logits_of(run, rows), run.data.y[rows])
-    how = dict(how_it_predicts(config), device=str(run.device), fitted=fitted)
+    how = dict(how_it_predicts(config, preparation.kind), device=str(run.device), fitted=fitted)
     return Predictor(run.model, preparation, **how)
 
 
 def logits_of(run: Trainer, rows: np.ndarray) -> np.ndarray:
-    return source_logits(run.model, run.source, rows, run.settings.eval_batch, run.autocast)
+    return source_logits(run.model, run.source, rows, run.eval_batch, run.autocast)
 
 
-def how_it_predicts(config: dict) -> dict:
-    "What of the settings of a run is also that of its predictor."
-    settings = config["settings"]
-    how = {name: settings[name] for name in ("bf16", "channels_last")}
-    return dict(how, batch=settings["eval_batch"], name=f"{config['method']['name']} on {config['data']}")
+def how_it_predicts(config: dict, kind: str) -> dict:
+    "What of a run, on inputs of this kind, is also that of its predictor."
+    name = f"{config['method']['name']} on {config['data']}"
+    return dict(batch=EVAL_BATCH.get(kind, 64), bf16=config["settings"]["bf16"], name=name)
 
 
 def prediction_columns(
@@ -141,7 +140,7 @@ def load(
     if "temperature.json" in files:
         fitted = Temperature(**read_sealed(run_file(folder, "temperature.json"), TEMPERATURE, COPY_AGAIN))
     known = dict(identity=files["model.safetensors"], fitted=fitted)
-    return Predictor(network, preparation, **how_it_predicts(config), **known).on(device)
+    return Predictor(network, preparation, **how_it_predicts(config, preparation.kind), **known).on(device)
 
 
 def check_own(config: dict, model):
@@ -175,8 +174,7 @@ def reopened(folder, data: Data, model=None, device=None, inputs: dict | None = 
         )
     check_own(config, model)
     options = {name: tuple(v) if isinstance(v, list) else v for name, v in config["inputs"].items()}
-    settings = {name: config["settings"][name] for name in ("eval_batch", "bf16", "channels_last")}
-    what = dict(weights=None, device=device, inputs=options | (inputs or {}), **settings)
+    what = dict(weights=None, device=device, inputs=options | (inputs or {}), bf16=config["settings"]["bf16"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         any_method = Trees(by="none") if config["model"] == "trees" else Method(1)

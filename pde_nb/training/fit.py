@@ -262,7 +262,7 @@ def first_result(run: Trainer) -> FirstStageResult:
 
     def given(network, rows):
         "What a network, or a part of one, gives for some rows."
-        how = run.settings.eval_batch, run.autocast, lambda x: network(x).float().cpu()
+        how = run.eval_batch, run.autocast, lambda x: network(x).float().cpu()
         return run.ranks.spread(lambda some: outputs(run.model, run.source, some, *how).numpy(), rows)
 
     def embedded(split):

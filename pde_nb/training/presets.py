@@ -71,16 +71,16 @@ BIRDS_PDE = Settings(lr=1e-2, weight_decay=1e-2, batch_size=64)
 BIRDS_ERM = Settings(lr=1e-3, weight_decay=1e-4, batch_size=128)
 BIRDS_DRO = Settings(lr=1e-5, weight_decay=1.0, batch_size=128)
 BIRDS_DFR = Settings(lr=1e-3, weight_decay=1e-3, batch_size=32)
-BIRDS_JTT = replace(BIRDS_DRO, batch_size=64, as_released=True)
-BIRDS_PLAN = Schedule(140, 10, 10, n_expansions=16, n_epochs=300)
-BIRDS_GROWN = PDE(schedule=BIRDS_PLAN, expansion_lr=0.01)
-BIRDS_RELEASED = PDE(schedule=replace(BIRDS_PLAN, draw="replacement"), expansion_lr=0.01)
+BIRDS_JTT = replace(BIRDS_DRO, batch_size=64, as_authors=True)
+BIRDS_PLAN = Schedule(140, 10, 10, n_expansions=16)
+BIRDS_GROWN = PDE(300, BIRDS_PLAN, expansion_lr=0.01)
+BIRDS_RELEASED = PDE(300, replace(BIRDS_PLAN, draw="replacement"), expansion_lr=0.01)
 BIRDS_MISTAKES = JTT(300, first_epochs=61, upweight=100, as_authors=True)
-BIRDS_INFERRED = EIIL(300, env_lr=1e-3, first_lr=1e-3, first_weight_decay=1e-4)
+BIRDS_INFERRED = EIIL(300, first_settings=dict(lr=1e-3, weight_decay=1e-4), as_authors=True)
 
 WATERBIRDS = [
     Preset("paper", BIRDS_GROWN, BIRDS_PDE, 0.903, 0.924, BOTH, **FLIP),
-    Preset("released", BIRDS_RELEASED, replace(BIRDS_PDE, as_released=True), 0.903, 0.924, RELEASED, **FLIP),
+    Preset("released", BIRDS_RELEASED, replace(BIRDS_PDE, as_authors=True), 0.903, 0.924, RELEASED, **FLIP),
     Preset("paper", Method(300), BIRDS_ERM, 0.700, 0.971, FIGURES),
     Preset("paper", GroupDRO(300), BIRDS_DRO, 0.867, 0.932, "tab:early-stop, tab:baselines"),
     Preset("paper", JTT(300, first_epochs=60, upweight=100), BIRDS_DRO, 0.867, 0.933, LIU, PART_OF_JTT),
@@ -98,14 +98,14 @@ FACES_PDE = Settings(lr=1e-2, weight_decay=1e-4, batch_size=128)
 FACES_ERM = Settings(lr=1e-4, weight_decay=1e-4, batch_size=128)
 FACES_DRO = Settings(lr=1e-5, weight_decay=0.1, batch_size=128)
 FACES_DFR = Settings(lr=1e-3, weight_decay=1e-4, batch_size=128)
-FACES_PDE_RELEASED = replace(FACES_PDE, as_released=True)
-FACES_JTT = replace(FACES_DRO, batch_size=64, as_released=True)
-FACES_PLAN = Schedule(16, 50, 10, n_expansions=4, n_epochs=50)
-FACES_REDRAWN = replace(FACES_PLAN, redraw="class", n_expansions=3, draw="replacement")
-FACES_GROWN = PDE(schedule=FACES_PLAN, expansion_lr=1.0)
-FACES_RELEASED = PDE(schedule=FACES_REDRAWN, expansion_lr=1.0)
+FACES_PDE_RELEASED = replace(FACES_PDE, as_authors=True)
+FACES_JTT = replace(FACES_DRO, batch_size=64, as_authors=True)
+FACES_PLAN = Schedule(16, 50, 10, n_expansions=4)
+FACES_REDRAWN = replace(FACES_PLAN, n_expansions=3, draw="redrawn")
+FACES_GROWN = PDE(50, FACES_PLAN, expansion_lr=1.0)
+FACES_RELEASED = PDE(50, FACES_REDRAWN, expansion_lr=1.0)
 FACES_MISTAKES = JTT(50, first_epochs=2, upweight=50, as_authors=True)
-FACES_INFERRED = EIIL(50, env_lr=1e-3, first_lr=1e-4, first_weight_decay=1e-4)
+FACES_INFERRED = EIIL(50, first_settings=dict(lr=1e-4, weight_decay=1e-4), as_authors=True)
 CUT = dict(centre=178)  # of pictures of 178 × 218, as the released code and those that it follows cut them
 
 CELEBA = [
@@ -125,7 +125,7 @@ CELEBA = [
 
 # %% ../../nbs/09_training/09_presets.ipynb #pst00010
 TEXT = Settings(lr=1e-5, weight_decay=1e-2, batch_size=16, optimiser="adamw", clip=1.0, lr_decay="linear")
-OLD_ADAMW = replace(TEXT, as_released=True)  # that of old transformers
+OLD_ADAMW = replace(TEXT, as_authors=True)  # that of old transformers
 TEXT_RELEASED = replace(OLD_ADAMW, eps=1e-6, lr_decay="linear_first")
 FOLLOWS = "decay of the learning rate and clipping are those of earlier work, which the paper says it follows"
 UNKNOWN = (
@@ -133,11 +133,11 @@ UNKNOWN = (
     "the class terms of its worst group are an option of the data"
 )
 TEXT_JTT = "T, λ and learning rates are JTT's; all else is as in the paper's runs, in both stages"
-TEXT_PLAN = Schedule(15, 300, 2, n_expansions=47, n_epochs=108, warmup_cap=150, empty="skip")
-TEXT_GROWN = PDE(schedule=TEXT_PLAN, expansion_lr=1.0)
-TEXT_GROWN_RELEASED = PDE(schedule=replace(TEXT_PLAN, draw="replacement"), expansion_lr=1.0)
-FIRST_SGD = dict(first_lr=2e-5, first_weight_decay=0.0, first_batch_size=24)
-TEXT_MISTAKES = JTT(3, first_epochs=3, upweight=6, **FIRST_SGD, as_authors=True)
+TEXT_PLAN = Schedule(15, 300, 2, n_expansions=47, cap=150)
+TEXT_GROWN = PDE(108, TEXT_PLAN, expansion_lr=1.0)
+TEXT_GROWN_RELEASED = PDE(108, replace(TEXT_PLAN, draw="replacement"), expansion_lr=1.0)
+FIRST_SGD = dict(lr=2e-5, weight_decay=0.0, batch_size=24)
+TEXT_MISTAKES = JTT(3, first_epochs=3, upweight=6, first_settings=FIRST_SGD, as_authors=True)
 BERT = dict(model="bert-base-uncased", max_tokens=300)
 DISTIL = dict(model="distilbert-base-uncased", max_tokens=300)
 DIVIDED = dict(DISTIL, train_by=("black",))
@@ -151,7 +151,7 @@ CIVILCOMMENTS = [
     Preset("paper", GroupDRO(5), TEXT, 0.694, 0.896, DRO_TABLES, **DIVIDED),
     Preset(
         "paper",
-        JTT(5, first_epochs=2, upweight=6, first_lr=2e-5),
+        JTT(5, first_epochs=2, upweight=6, first_settings=dict(lr=2e-5)),
         TEXT,
         0.693,
         0.911,
@@ -161,7 +161,7 @@ CIVILCOMMENTS = [
     ),
     Preset("authors", TEXT_MISTAKES, OLD_ADAMW, 0.693, 0.911, LIU_CODE, SHORTER, **BERT),
     Preset("paper", LfF(5), TEXT, 0.588, 0.925, *AS_ERM, **DIVIDED),
-    Preset("paper", EIIL(5, env_lr=1e-3), TEXT, 0.670, 0.905, *AS_DRO, **DIVIDED),
+    Preset("paper", EIIL(5, as_authors=True), TEXT, 0.670, 0.905, *AS_DRO, **DIVIDED),
     Preset("paper", DFR(5), TEXT, 0.701, 0.872, *AS_ERM, **DIVIDED),
     Preset("paper", DFRTrain(5), TEXT, 0.580, 0.920, *AS_ERM, **DIVIDED),
 ]
@@ -225,8 +225,8 @@ def cell_counts(data: Data) -> np.ndarray:
 # %% ../../nbs/09_training/09_presets.ipynb #68315ef3
 DEFAULTS = {
     "pictures": Settings(lr=1e-3, weight_decay=1e-3, batch_size=64),
-    "pixels": Settings(lr=1e-2, weight_decay=1e-4, batch_size=64, eval_batch=256),
-    "features": Settings(lr=1e-2, weight_decay=1e-4, batch_size=128, eval_batch=1024),
-    "table": Settings(lr=1e-2, weight_decay=1e-4, batch_size=128, eval_batch=1024),
+    "pixels": Settings(lr=1e-2, weight_decay=1e-4, batch_size=64),
+    "features": Settings(lr=1e-2, weight_decay=1e-4, batch_size=128),
+    "table": Settings(lr=1e-2, weight_decay=1e-4, batch_size=128),
     "texts": Settings(lr=5e-5, weight_decay=1e-2, batch_size=16, optimiser="adamw", clip=1.0),
 }

@@ -60,6 +60,8 @@ def progress_text(run, total: int) -> str:
 # %% ../../nbs/09_training/06_progress.ipynb #prg00007
 def out_of_memory(run, error: Exception) -> ValueError:
     "What to do where a batch does not fit into the memory of the device of a run."
-    name = "eval_batch" if run.step == getattr(run, "n_batches", None) else "batch_size"
-    what = f"a batch of {getattr(run.settings, name)} does not fit into the memory of {run.device}"
-    return ValueError(f"{what}; give a smaller {name}, or bf16=True. ({str(error).splitlines()[0]})")
+    evaluating = run.step == getattr(run, "n_batches", None)
+    size = run.eval_batch if evaluating else run.settings.batch_size
+    what = f"a batch of {size} does not fit into the memory of {run.device}"
+    remedy = "bf16=True or device='cpu'" if evaluating else "a smaller batch_size, or bf16=True"
+    return ValueError(f"{what}; give {remedy}. ({str(error).splitlines()[0]})")

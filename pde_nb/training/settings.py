@@ -31,22 +31,21 @@ class Settings(Checked):
     # 'linear': to zero over all epochs, within a factor that the method sets; 'linear_first': to zero after
     # as many steps as all epochs would have if each were as long as the first
     lr_decay: Literal["none", "linear", "linear_first"] = "none"
-    # as in released code: of epochs with equal worst groups the first is selected, not the one with the
+    # as in the code of authors: of epochs with equal worst groups the first is selected, not the one with the
     # better mean over groups; AdamW is that of old versions of transformers: ε is added before the correction
     # for the start, and biases and weights of LayerNorm, by name, not all of one dimension, have no decay
-    as_released: bool = False
+    as_authors: bool = False
     # 'pruned': count no more than tells which epoch is the best; 'full': every group after every epoch
     evaluate: Literal["pruned", "full"] = "pruned"
-    eval_batch: Count = 64  # predictions at a time; small batches stop an evaluation sooner
-    # stop after so many epochs of a stage without a better worst group; not in PDE's warm-up
+    # stop after so many epochs of a stage without a better worst group, not in PDE's warm-up; where PDE sets
+    # its schedule itself a stage ends after so many rounds, 12 if not given
     patience: Count | None = None
-    bf16: bool = False  # autocast to bfloat16
-    channels_last: bool = False  # pictures with the channels last in memory, faster on some GPUs
+    bf16: bool = False  # autocast to bfloat16, and pictures with the channels last in memory
 
     @property
     def ties(self) -> str:
         "What decides between epochs with equal worst groups."
-        return "first" if self.as_released else "group_mean"
+        return "first" if self.as_authors else "group_mean"
 
 # %% ../../nbs/09_training/05_settings.ipynb #set0plain
 def check_run(run):  # a `Trainer` that is being made
@@ -61,18 +60,11 @@ def check_run(run):  # a `Trainer` that is being made
         kind = type(run.model).__name__
         raise ValueError(f"all parameters of the {kind} are frozen; there is nothing to train.")
     if method.pacing.finished(0):
-        raise ValueError(
-            "the schedule has no epoch at all; give warmup_epochs, n_expansions or n_epochs above 0."
-        )
+        raise ValueError("the schedule has no epoch at all; give warmup_epochs or n_expansions above 0.")
     if settings.lr_decay != "none" and run.n_epochs is None:
         raise ValueError(
             f"lr_decay={settings.lr_decay!r} needs to know the number of epochs, and this method leaves it "
             "open; give epochs, or use lr_decay='none'."
-        )
-    if settings.patience and method.pacing.goes_back:
-        raise ValueError(
-            f"patience={settings.patience}: the method {method.name!r} decides itself when a stage is over "
-            "and when it stops; leave patience out, and give rounds or epochs to make that sooner."
         )
 
 # %% ../../nbs/09_training/05_settings.ipynb #2ffe30a2
@@ -92,13 +84,13 @@ def make_optimiser(
     if settings.optimiser == "sgd":
         return torch.optim.SGD([p for _, p in trained], momentum=settings.momentum, **options)
     free = {name for name, p in trained if p.ndim < 2}
-    if settings.as_released:
+    if settings.as_authors:
         free = {name for name, p in trained if any(part in name for part in UNDECAYED)}
     groups = [
         dict(params=[p for name, p in trained if name not in free]),
         dict(params=[p for name, p in trained if name in free], weight_decay=0.0),
     ]
-    adamw = RawEpsAdamW if settings.as_released else torch.optim.AdamW
+    adamw = RawEpsAdamW if settings.as_authors else torch.optim.AdamW
     return adamw([group for group in groups if group["params"]], eps=settings.eps, **options)
 
 # %% ../../nbs/09_training/05_settings.ipynb #opt00001

@@ -195,8 +195,12 @@ def decide(
         settings = base.settings if base else DEFAULTS[kind]
         method, settings = with_changes(method, settings, groups, changes)
         seed = whole_number("seed", seed, 0)
-        # with what was left open, such as the numbers of a fixed schedule
-        method = replace(method.begin(groups, seed, len(data.rows("val"))))
+        bound = method.begin(groups, seed, len(data.rows("val")), settings.patience)
+        first_settings = bound.first()[1] if bound.first() else {}
+        for name in first_settings:
+            lookup(name, vars(settings), "first_settings: the setting")
+        replace(settings, **first_settings)  # raises for a value that is out of range
+        method = replace(bound)  # with what was left open, such as the numbers of a fixed schedule
     return RunSpec(
         data=data.name,
         data_digest=data.digest,
@@ -235,7 +239,7 @@ def with_changes(method, settings, groups, changes) -> tuple[Method, Settings]:
         lookup(name, dict.fromkeys(known), f"method {method.name!r}: the setting")
     words = {name: "none" for name in ("by", "lr_decay") if name in changes and changes[name] is None}
     changes = changes | words
-    for_method = {name: value for name, value in changes.items() if name not in general}
+    for_method = {name: value for name, value in changes.items() if name in method.setting_names()}
     for_settings = {name: value for name, value in changes.items() if name in general}
     return method.changed(for_method, groups) if for_method else method, replace(settings, **for_settings)
 
@@ -277,7 +281,7 @@ def build(spec: RunSpec, data: Data, bar: bool = True, ranks: Ranks = ALONE) -> 
     def prepared() -> Source:
         if not own:
             fetch_weights(model, data.inputs.kind, weights)  # before pictures are decoded
-        fast = dict(channels_last=spec.settings.channels_last, progress=bar)
+        fast = dict(channels_last=spec.settings.bf16, progress=bar)
         return make_source(data, device=spec.device, **fast, **spec.inputs)
 
     source = ranks.in_turn(prepared)
