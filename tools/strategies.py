@@ -282,15 +282,3 @@ def sound_tables(draw, least=24, most=80):
         x2=rng.normal(size=n).round(6).tolist(),
         kind=rng.choice(["p", "q", "r|s", "t,u"], n).tolist(),
     )
-
-
-def csv_of(columns: dict) -> str:
-    """The text of a CSV file with these columns."""
-    import csv
-    import io
-
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values()))
-    return buffer.getvalue()

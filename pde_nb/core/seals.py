@@ -4,18 +4,17 @@
 
 # %% auto #0
 __all__ = ['SEAL', 'MAKE_AGAIN', 'COPY_AGAIN', 'OF_CONFIG', 'CONFIG', 'OF_RECORD', 'RECORD', 'OF_RESULT', 'RESULT',
-           'temporary_path', 'is_alive', 'sweep', 'writable_folder', 'write_whole', 'json_text', 'content_digest',
-           'with_seal', 'write_sealed', 'with_origin', 'read_sealed', 'read_measurement', 'read_document',
-           'file_digest', 'check_file', 'Document', 'write_checked', 'read_checked']
+           'temporary_path', 'sweep', 'writable_folder', 'write_whole', 'json_text', 'content_digest', 'with_seal',
+           'write_sealed', 'with_origin', 'read_sealed', 'read_measurement', 'read_document', 'file_digest',
+           'check_file', 'Document', 'write_checked', 'read_checked']
 
 # %% ../../nbs/01_core/07_seals.ipynb #se000004
 import hashlib
 import json
 import os
-import platform
-import re
+import secrets
 import sys
-import zlib
+import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,48 +22,24 @@ from pathlib import Path
 from .environment import surroundings
 
 # %% ../../nbs/01_core/07_seals.ipynb #f11e5001
-def temporary_path(path: Path, pid: int | None = None) -> Path:
-    "Where a process, by default this one, writes a file before it is moved to its place."
-    machine = zlib.crc32(platform.node().encode())
-    return path.with_name(f".{path.stem}.part-{machine:08x}-{pid or os.getpid()}{path.suffix}")
+def temporary_path(path: Path) -> Path:
+    "Where a file is written before it is moved to its place; another name for each writer."
+    return path.with_name(f".{path.stem}.pde-part-{secrets.token_hex(6)}{path.suffix}")
 
 
-def is_alive(pid: int) -> bool:
-    "Whether a process of this machine lives, or cannot be asked."
-    if os.name == "nt":  # there, this call would end it
-        return True
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):  # of another user; no number of a process
-        return True
-    return True
-
-
-def sweep(folder, name: str = ""):
-    "Remove what killed writers of this machine left in a folder: of the file of this name, or of any."
-    for path in Path(folder).glob(".*.part-*"):
-        found = re.fullmatch(r"\.(.+)\.part-[0-9a-f]{8}-([1-9][0-9]*)(\.[^.]*)?", path.name)
-        if not found or not path.is_file():
-            continue
-        stem, pid, suffix = found.groups(default="")
-        written = path.with_name(stem + suffix)
-        ours = path == temporary_path(written, int(pid)) and name in ("", written.name)
-        if ours and not is_alive(int(pid)):
-            with suppress(PermissionError):  # left by another user
-                path.unlink(missing_ok=True)
+def sweep(folder):
+    "Remove the half-written files in a folder that no other process writes to."
+    for path in Path(folder).glob(".*.pde-part-*"):
+        with suppress(OSError):  # left by another user
+            path.unlink()
 
 # %% ../../nbs/01_core/07_seals.ipynb #d0b7ba6e
 def writable_folder(path) -> Path:
     "The folder, made if needed. Raises `ValueError` when nothing can be written there."
     path = Path(path).expanduser()
-    probe = temporary_path(path / "write-test")
     try:
         path.mkdir(parents=True, exist_ok=True)
-        sweep(path, "write-test")  # of a process that was killed here
-        probe.touch()
-        probe.unlink()
+        tempfile.TemporaryFile(dir=path).close()
     except OSError as e:
         raise ValueError(
             f"cannot write to the folder {str(path)!r} ({e.strerror or e}); name another one."
@@ -73,12 +48,12 @@ def writable_folder(path) -> Path:
 
 
 def write_whole(path, write):
-    """Call `write(temporary path)` and move the result to `path`; when that fails nothing is left behind, nor
-    what killed writers of that file have left. Raises `ValueError` when the place cannot be written."""
+    """Call `write(temporary path)` and move the result to `path`; when that fails nothing is left behind.
+
+    Raises `ValueError` when the place cannot be written."""
     path = Path(path)
     temporary = temporary_path(path)
     try:
-        sweep(path.parent, path.name)
         write(temporary)
         with open(temporary, "r+b") as f:
             os.fsync(f.fileno())  # on the disk before it takes the place of the old one

@@ -23,7 +23,7 @@ from pde_nb.algorithm.groups import (
     overlapping_groups,
     random_rank,
 )
-from ..core.arguments import did_you_mean
+from ..core.arguments import did_you_mean, lookup
 from ..core.tables import Table
 from pde_nb.data.blanks import (
     Guess,
@@ -33,7 +33,6 @@ from pde_nb.data.blanks import (
     dates_as_text,
     ids_of_known,
     known_groups,
-    known_part,
     known_values,
     labelled_examples,
     partial_groups,
@@ -233,13 +232,13 @@ def make_data(
     lengths |= {} if split is None else {"split": len(split)}
     if len(set(lengths.values())) > 1:
         raise ValueError(f"lengths differ: {lengths}; give one of each per example.")
-    remarks = _Remarks(given.name, list(given.notes))
+    remarks = []  # texts, and whether to warn of them
     train_groups = _training_groups(codes, class_values, attributes, given, remarks)
     split = complete_split(split, train_groups, given.shares, given.seed, remarks)
     eval_groups = _evaluation_groups(given.eval_groups, train_groups, class_values[codes], attributes)
     train_groups, eval_groups = _without_blanks(train_groups, eval_groups, codes, attributes, split, remarks)
     if not attributes:
-        remarks.add("no attribute was named, so the only groups are the classes", warn=False)
+        remarks.append(("no attribute was named, so the only groups are the classes", False))
     counts = np.bincount(codes[split == 0], minlength=len(classes))
     if not counts.all():
         missing = classes[int(counts.argmin())]
@@ -253,30 +252,34 @@ def make_data(
         _note_lacking(eval_groups, (0, 1, 2), split, True, remarks, "labelled example")
     if isinstance(inputs, Pictures):
         _note_pictures_twice(inputs, split, remarks)
-    notes = tuple(remarks.notes)
+    for text, loud in remarks:
+        if loud:
+            warnings.warn(f"{given.name}: {text}", stacklevel=3)
+    notes = (*given.notes, *(text for text, _ in remarks))
     return Data(inputs, codes, classes, attributes, split, train_groups, eval_groups, given.name, notes)
-
-
-@dataclass
-class _Remarks:
-    "What a user should know about a data set, as it is found out."
-
-    name: str
-    notes: list[str]
-
-    def add(self, text, warn=True):
-        "Note it, and warn of it."
-        self.notes.append(text)
-        if warn:
-            warnings.warn(f"{self.name}: {text}", stacklevel=4)
 
 # %% ../../nbs/04_data/04_data.ipynb #6a8e2d76
 MOST_FRACTIONS = 20  # so many different values with fractions may still be categories
 
 
+def _attributes(attributes, given: DataOptions) -> dict:
+    "Checked columns, by name."
+    if not isinstance(attributes, dict):
+        attributes = {"a": attributes}
+    if given.label in attributes:
+        raise ValueError(
+            f"{given.label!r} is the label and an attribute at once; "
+            "an attribute must be something else than the label."
+        )
+    columns = {k: np.array(_attribute_column(v, k, given.unlabelled)) for k, v in attributes.items()}
+    if given.unlabelled is not None:
+        cells = [blank_cells(v, given.unlabelled) & ~blank_cells(v) for v in attributes.values()]
+        check_unlabelled(sum(int(c.sum()) for c in cells), given.unlabelled, columns)
+    return columns
+
+
 def _attribute_column(values, name, unlabelled=None):
     "A checked attribute: like `_categories`, but a cell may be blank, and the values must repeat."
-    values = dates_as_text(values)
     blank = blank_cells(values, unlabelled)
     if len(blank) and blank.all():
         raise ValueError(
@@ -284,8 +287,7 @@ def _attribute_column(values, name, unlabelled=None):
             "or leave the attribute out and take method 'jtt', 'lff' or 'eiil'."
         )
     known = _categories(np.asarray(values, object)[~blank] if blank.any() else values, name)
-    repeats = len(known) <= MOST_FRACTIONS or len(np.unique(known[:1000])) < len(known[:1000])
-    if not repeats and len(np.unique(known)) == len(known):
+    if len(known) > MOST_FRACTIONS and len(np.unique(known)) == len(known):
         raise ValueError(
             f"the attribute {name!r} has another value in each of {len(known):,} rows, such as "
             f"{known[0].item()!r}, so every group would be a single example; name a column whose values "
@@ -329,7 +331,7 @@ def _labels(y, name, classes):
         if len(set(classes)) < len(classes):
             raise ValueError(f"classes={classes} names a class twice; give each its own name.")
         for value in np.unique(column).tolist():
-            if not isinstance(value, int) or value not in range(len(classes)):
+            if value not in range(len(classes)):
                 raise ValueError(
                     f"{name} has the value {value!r}; "
                     f"where classes are named, labels are their positions 0 … {len(classes) - 1}."
@@ -343,68 +345,27 @@ def _labels(y, name, classes):
         )
     return codes.astype(np.int64), classes, values
 
-
-#| exporti
-def _attributes(attributes, given: DataOptions):
-    "Checked columns, by name."
-    if not isinstance(attributes, dict):
-        attributes = {"a": attributes}
-    if given.label in attributes:
-        raise ValueError(
-            f"{given.label!r} is the label and an attribute at once; "
-            "an attribute must be something else than the label."
-        )
-    columns = {k: np.array(_attribute_column(v, k, given.unlabelled)) for k, v in attributes.items()}
-    if given.unlabelled is not None:
-        cells = [blank_cells(v, given.unlabelled) & ~blank_cells(v) for v in attributes.values()]
-        check_unlabelled(sum(int(c.sum()) for c in cells), given.unlabelled, columns)
-    return columns
-
 # %% ../../nbs/04_data/04_data.ipynb #fbd128b0
 def _training_groups(codes, class_values, attributes, given: DataOptions, remarks) -> Groups:
     "Groups of the label and the attributes in `train_by`."
-    names = _training_attributes(given.train_by, attributes)
+    names = list(attributes) if given.train_by is None else given.train_by
+    names = [names] if isinstance(names, str) else list(names)
     values = []
     for name in names:
+        lookup(name, attributes, "train_by")
         known = given.values.get(name) if given.values else None
         values.append(known_values(attributes[name]) if known is None else np.asarray(sorted(known)))
         if len(values[-1]) < 2:
-            remarks.add(
-                f"the attribute {name!r} has one value only, {values[-1][0].item()!r}: "
-                "it cannot be spurious, and says nothing about groups"
-            )
+            one = f"the attribute {name!r} has one value only, {values[-1][0].item()!r}"
+            remarks.append((f"{one}: it cannot be spurious, and says nothing about groups", True))
     variables = (given.label, *names)
     coding = Groups(np.zeros(0, np.int64), variables, (np.arange(len(class_values)), *values))
     columns = [attributes[name] for name in names]
-    labelled = ~np.any([blank_cells(column) for column in [codes, *columns]], axis=0)
-    of_labelled = [_cells_of(column, labelled) for column in columns]
-    ids = make_groups(_cells_of(codes, labelled), *of_labelled, like=coding).ids  # refuses an unknown value
+    labelled = ~np.any([np.zeros(len(codes), bool), *map(blank_cells, columns)], axis=0)
+    known = [np.array(c[labelled].tolist()) if c.dtype == object else c[labelled] for c in columns]
+    ids = make_groups(codes[labelled], *known, like=coding).ids  # refuses an unknown value
     whole = Groups(ids, variables, (class_values, *values))
     return whole if labelled.all() else partial_groups(whole, codes, columns)
-
-
-def _cells_of(column, which):
-    "Some cells of a column as a plain array; all of them without a copy where it is one."
-    if column.dtype == object:
-        return np.array(column[which].tolist())
-    return column if which.all() else column[which]
-
-
-#| exporti
-def _training_attributes(train_by, attributes) -> list[str]:
-    "The names of the attributes that divide the training set."
-    if train_by is None:
-        return list(attributes)
-    names = [train_by] if isinstance(train_by, str) else list(train_by)
-    for name in names:
-        if name not in attributes:
-            raise ValueError(
-                f"train_by has {name!r}, which is no attribute{did_you_mean(name, attributes)}; "
-                f"the attributes are {', '.join(attributes)}."
-            )
-    if not names:
-        raise ValueError("train_by names no attribute; name at least one, or leave it out to use all.")
-    return names
 
 
 def _without_blanks(groups, judged, codes, attributes, split, remarks):
@@ -420,7 +381,7 @@ def _without_blanks(groups, judged, codes, attributes, split, remarks):
         f"{(labelled & (split == s)).sum():,} of {(split == s).sum():,} in {SPLITS[s]}" for s in range(3)
     ]
     what = " and ".join(map(repr, groups.variables[1:]))
-    remarks.add(f"{what} is known of {', '.join(parts)}", warn=False)
+    remarks.append((f"{what} is known of {', '.join(parts)}", False))
     if not labelled[(split == 0) | (split == 1)].all():
         return groups, judged
     return Groups(ids, coding.variables, coding.values), judged  # blank where nobody is trained or chosen
@@ -431,11 +392,7 @@ def _evaluation_groups(wanted, train_groups, y, attributes) -> Groups | Overlap:
     if wanted is None:
         return train_groups
     if isinstance(wanted, str):
-        if wanted != "overlap":
-            raise ValueError(
-                f"eval_groups={wanted!r}; "
-                "give Groups, an Overlap, 'overlap', or nothing for the training groups."
-            )
+        lookup(wanted, {"overlap": None}, "eval_groups")
         wanted = overlapping_groups(y, **{name: _has(name, v) for name, v in attributes.items()})
     if len(wanted) != len(y):
         raise ValueError(
@@ -447,26 +404,20 @@ def _evaluation_groups(wanted, train_groups, y, attributes) -> Groups | Overlap:
 
 def _has(name, values):
     "Who is known to have an attribute: where it is blank, nobody. Raises `ValueError` unless it is 0 or 1."
-    known = known_part(values)
-    odd = ~np.isin(known, (0, 1)) if known.dtype.kind in "biu" else np.ones(len(known), bool)
-    if odd.any():
+    column = np.where(blank_cells(values), 0, values.astype(object))
+    odd = [value for value in dict.fromkeys(column.tolist()) if value not in (0, 1)]
+    if odd:
         raise ValueError(
             "eval_groups='overlap' needs attributes of 0 and 1 or of yes and no as booleans; "
-            f"{name!r} has {known[odd].tolist()[0]!r}."
+            f"{name!r} has {odd[0]!r}."
         )
-    blank = blank_cells(values)
-    return np.where(blank, False, values).astype(bool) if blank.any() else values
+    return column.astype(bool)
 
 # %% ../../nbs/04_data/04_data.ipynb #sp000010
 def divide_groups(groups: Groups, shares, seed: int) -> Int8[np.ndarray, " n"]:
     "A random position in `shares` for each example, every group divided alike."
-    shares = np.asarray(shares, float)
-    if (shares < 0).any() or abs(shares.sum() - 1) > 1e-9:
-        raise ValueError(
-            f"shares={tuple(shares.tolist())}; give shares of train, val and test that add up to 1."
-        )
     place = (random_rank(groups, np.random.default_rng(seed)) + 0.5) / groups.counts[groups.ids]
-    return np.searchsorted(shares.cumsum()[:-1], place, side="right").astype(np.int8)
+    return np.searchsorted(np.cumsum(shares)[:-1], place, side="right").astype(np.int8)
 
 
 def complete_split(split, groups, shares, seed: int, remarks) -> Int8[np.ndarray, " n"]:
@@ -476,12 +427,14 @@ def complete_split(split, groups, shares, seed: int, remarks) -> Int8[np.ndarray
     example is in the training split.
     """
     shares = tuple(shares)
-    if len(shares) != 3 or min(shares[:2]) <= 0:
-        raise ValueError(f"shares={shares}; give the shares of train, val and test, the first two above 0.")
+    if len(shares) != 3 or min(shares) < 0 or 0 in shares[:2] or abs(sum(shares) - 1) > 1e-9:
+        raise ValueError(
+            f"shares={shares}; give shares of train, val and test that add up to 1, the first two above 0."
+        )
     if split is None:
         text = "/".join(f"{share:g}" for share in shares)
         made = f"one was made at random within groups, shares {text}, seed {seed}"
-        remarks.add(f"no split was given: {made}", warn=False)
+        remarks.append((f"no split was given: {made}", False))
         return divide_groups(groups, shares, seed)
     split = split_codes(split).copy()
     if not (split == 0).any():
@@ -491,12 +444,11 @@ def complete_split(split, groups, shares, seed: int, remarks) -> Int8[np.ndarray
         train = np.flatnonzero(split == 0)
         share = shares[1] / (shares[0] + shares[1])
         split[train] = divide_groups(part_of_groups(groups, train), (1 - share, share), seed)
-        remarks.add(
-            f"there was no validation split: {(split == 1).sum():,} of {len(train):,} training examples "
-            f"were taken for it at random within groups, seed {seed}"
-        )
+        taken = f"{(split == 1).sum():,} of {len(train):,} training examples were taken for it"
+        made = f"{taken} at random within groups, seed {seed}"
+        remarks.append((f"there was no validation split: {made}", True))
     if not (split == 2).any():
-        remarks.add("there is no test split: nothing can be said about unseen data")
+        remarks.append(("there is no test split: nothing can be said about unseen data", True))
     return split
 
 # %% ../../nbs/04_data/04_data.ipynb #e825449f
@@ -513,7 +465,7 @@ def _note_lacking(groups, splits, split, absent_too, remarks, example="example")
         names = [name for name, lacks in zip(names_of_groups(groups), which) if lacks]
         more = f" and {len(names) - 3:,} more of {len(which):,} groups" if len(names) > 3 else ""
         if names:
-            remarks.add(f"{what} of {', '.join(names[:3])}{more}", warn=not crossed)
+            remarks.append((f"{what} of {', '.join(names[:3])}{more}", not crossed))
 
 
 def _note_pictures_twice(inputs: Pictures, split, remarks):
@@ -521,10 +473,8 @@ def _note_pictures_twice(inputs: Pictures, split, remarks):
     _, first, same = np.unique(inputs.files.astype(str), return_index=True, return_inverse=True)
     other = (split != split[first][same]) & (split >= 0)
     if other.any():
-        remarks.add(
-            f"{other.sum():,} pictures are in more than one split, the first is {inputs.files[other][0]!r}: "
-            "what is measured on them is not on unseen data"
-        )
+        twice = f"{other.sum():,} pictures are in more than one split, such as {inputs.files[other][0]!r}"
+        remarks.append((f"{twice}: what is measured on them is not on unseen data", True))
 
 # %% ../../nbs/04_data/04_data.ipynb #268577c5
 def from_arrays(

@@ -4,9 +4,8 @@
 
 # %% auto #0
 __all__ = ['ROW_NUMBERS', 'HEAD', 'TOLD', 'FILE_COLUMNS', 'check_table_file', 'read_table', 'table_pieces', 'text_frames',
-           'parquet_frames', 'check_twice', 'check_fields', 'feature_columns', 'row_of', 'filled', 'check_names',
-           'text_column', 'from_table', 'picture_inputs', 'as_frame', 'as_list', 'check_roles', 'from_folder',
-           'example_table']
+           'parquet_frames', 'check_twice', 'check_fields', 'feature_columns', 'filled', 'check_names', 'text_column',
+           'from_table', 'as_frame', 'as_list', 'check_roles', 'from_folder', 'example_table']
 
 # %% ../../nbs/04_data/05_tables.ipynb #ta000003
 import gzip
@@ -26,18 +25,14 @@ from .blanks import known_values, mask_blanks
 from pde_nb.data.columns import (
     KINDS,
     HowRead,
-    Origin,
     Reading,
-    check_kinds,
     counted,
     distinct,
     is_numbers,
     listed,
-    median,
     option,
     refuse,
     says_missing,
-    twins,
     understand,
 )
 from .dataset import Data, make_data, split_codes
@@ -45,18 +40,14 @@ from .examples import Columns, Texts, find_pictures, string_array
 
 # %% ../../nbs/04_data/05_tables.ipynb #tf000004
 def check_table_file(path: Path):
-    "Refuse a file that is missing, empty, a web page, or a placeholder for a large file: a `ValueError`."
-    if path.is_dir():
-        raise ValueError(f"{path} is a folder; give the file.")
-    if not path.exists():
+    "Refuse a file that is missing, a web page, or a placeholder for a large file: a `ValueError`."
+    if not path.is_file():
         near = (
             did_you_mean(path.name, [p.name for p in path.parent.iterdir()]) if path.parent.is_dir() else ""
         )
         raise ValueError(f"there is no file {path}{near}.")
     with open(path, "rb") as f:
         head = f.read(256).lstrip(b"\xef\xbb\xbf \r\n\t").lower()
-    if not head:
-        raise ValueError(f"{path} is empty; copy or download it again.")
     if head.startswith((b"<!doctype", b"<html", b"<?xml", b"<head")):
         raise ValueError(f"{path} is a web page, not a table; download the file itself.")
     if head.startswith(b"version https://git-lfs"):
@@ -141,17 +132,11 @@ def _named(path):
     "Errors of reading a file, with its name and what can be done."
     try:
         yield
-    except ImportError:
-        raise
-    except UnicodeDecodeError as e:
-        raise ValueError(
-            f"{path} is not UTF-8 text ({e.reason} at byte {e.start}); "
-            "save it as UTF-8, or pass the result of pandas.read_csv(…, encoding=…)."
-        ) from e
     except Exception as e:  # a damaged file may break its reader in any way
         why = (str(e).strip().splitlines() or [""])[0][:200]
         raise ValueError(
-            f"{path} cannot be read as a table ({type(e).__name__}: {why}); write or copy it again."
+            f"{path} cannot be read as a table ({type(e).__name__}: {why}); write or copy it again, "
+            "a text as UTF-8, or pass the result of pandas.read_csv(…, encoding=…)."
         ) from e
 
 
@@ -191,70 +176,73 @@ def feature_columns(
     kinds: dict[str, str],  # name → kind that was asked for
     missing: str,  # 'error' or 'fill'
     train: Bool[np.ndarray, " n"],
-    origin: Origin,
-) -> tuple[Columns, dict[str, tuple], list[str], list[str]]:
-    """The feature columns of a table, a row of `HEAD` for each, those that are left out, and remarks.
+    from_file: bool,  # the table is a file's
+) -> tuple[Columns, dict[str, dict], list[str]]:
+    """The feature columns of a table, what there is to say of each column, by the names of `HEAD`, and notes.
 
-    Raises `ValueError` as `refuse` does."""
-    columns, how, rows, useless, remarks = {}, {}, {}, [], []
+    Raises `ValueError` as `understand` and `refuse` do, and where no column is left."""
+    columns, how, said, useless, remarks = {}, {}, {}, [], []
     for name in names:
         wanted, key = kinds.get(name, ""), str(name)
+        said[name] = dict(became="left out", why="asked for" if wanted else "")
         if wanted == "drop":
-            rows[name] = row_of(name, "left out", "asked for")
             continue
         reading = understand(frame[name], key, wanted)
-        why = "no values" if reading.kind == "empty" else reading.identity
+        why = reading.identity if reading else "no values"
         if why and not named and not wanted:
             useless.append(f"{name} ({why})")
-            rows[name] = row_of(name, "left out", why)
+            said[name]["why"] = why
             continue
-        refuse(reading, frame[name], wanted, missing, origin)
-        columns[key], how[key], n_filled = filled(reading, wanted, train)
-        how[key] = replace(how[key], literal=wanted == "category" and origin.file is not None)
-        more = []
+        if reading is None:
+            raise ValueError(f"the column {key!r} has no values; leave it out.")
+        if missing == "error":
+            refuse(reading, frame[name], key)
+        columns[key], how[key], n_filled = filled(reading, key, train)
+        how[key] = replace(how[key], literal=wanted == "category" and from_file)
+        kind = reading.how.kind
         if n_filled:
-            word = "'missing'" if reading.kind == "category" else f"the median {how[key].middle:g}"
-            more.append(f"{counted(n_filled, 'cell')} filled with {word}")
-        if wanted and len(reading.far):
-            far = listed(origin, frame[name], reading.far)
-            more.append(f"kept as asked, though absurdly far from the others: {far}")
-        if wanted and reading.written:
-            more.append(f"read as asked, {reading.written}")
-        remarks += [f"{name}: {text}" for text in [*more, reading.remark] if text]
-        why = "; ".join(filter(None, ["asked for" * bool(wanted), reading.written, reading.remark]))
-        examples = "; ".join(str(value)[:24] for value in frame[name].head(1000).dropna().unique()[:3])
-        became, ends = reading.kind, ()
-        if reading.kind == "category":
-            became = f"category of {len(set(reading.values[~reading.gone].tolist()))}"
+            word = "'missing'" if kind == "category" else f"the median {how[key].middle:g}"
+            remarks.append(f"{name}: {counted(n_filled, 'cell')} filled with {word}")
+            said[name] |= dict(missing=f"{n_filled:,} filled")
+        if reading.remark:
+            remarks.append(f"{name}: {reading.remark}")
+            said[name] |= dict(why=reading.remark)
+        if kind == "category":
+            became, ends = f"category of {len(set(reading.values[~reading.gone].tolist()))}", {}
         else:
-            ends = [f"{f(columns[key]):.6g}" for f in (np.min, median, np.max)]
-        rows[name] = row_of(name, became, why, f"{n_filled:,} filled" * bool(n_filled), ends, examples)
-    return Columns(columns, how), rows, useless, remarks
-
-
-def row_of(name, became: str, why="", missing="", ends=(), examples="") -> tuple[str, ...]:
-    "What a column became, as a row of `HEAD`; `ends` are its least, median and largest value."
-    return (str(name), became, missing, *(ends or ("", "", "")), examples, why)
+            ends = dict(min=np.min, median=np.median, max=np.max)
+            became, ends = kind, {end: f"{of(columns[key]):.6g}" for end, of in ends.items()}
+        some = frame[name].head(1000).dropna().unique()[:3]
+        said[name] |= dict(became=became, examples="; ".join(str(value)[:24] for value in some), **ends)
+    if not columns:
+        raise ValueError(
+            f"no feature is left ({', '.join(useless) or 'the table has no other column'}); "
+            "add columns, or name a column of text (text=) or of pictures (image=)."
+        )
+    notes = ["left out of the features: " + ", ".join(useless)] * bool(useless)
+    if remarks:
+        rest = f"; and {len(remarks) - TOLD} more, see the table of columns" if len(remarks) > TOLD else ""
+        notes.append("; ".join(remarks[:TOLD]) + rest)
+    return Columns(columns, how), said, notes
 
 
 def filled(
     reading: Reading,
-    wanted: str,  # the kind that was asked for: then numbers far from the others are kept
+    name: str,  # for the message
     train: Bool[np.ndarray, " n"],
 ) -> tuple[Shaped[np.ndarray, " n"], HowRead, int]:
     "A column filled with the median of training, how new cells are read, and how many were filled."
     values, how, gone = reading.values, reading.how, reading.gone.copy()
-    far = values[reading.far[:0] if wanted else reading.far]
-    gone[reading.far] |= not wanted
+    far = values[reading.far]
+    gone[reading.far] = True
     if how.kind == "category":
-        values = np.where(gone, "missing", values) if gone.any() else values
-        return values.astype(str), how, int(gone.sum())
+        return np.where(gone, "missing", values).astype(str), how, int(gone.sum())
     if not gone.any():
         return values, how, 0
     known = values[train & ~gone]
     if not len(known):
         raise ValueError(
-            f"the column {reading.name!r} has no value in any training row: "
+            f"the column {name!r} has no value in any training row: "
             "there is nothing to fill it with; leave it out."
         )
     middle = float(np.median(known))
@@ -266,42 +254,31 @@ def filled(
     return np.where(gone, middle, values), how, int(gone.sum())
 
 # %% ../../nbs/04_data/05_tables.ipynb #ta000011
-def check_names(column, role: str, kept: bool, origin: Origin) -> list[str]:
-    """Remarks on a label, an attribute or a split; `kept`: words for missing values are kept as names.
-
-    Raises `ValueError` for values that are missing, but for those of an attribute, or seem to be faults."""
-    name, remarks = column.name, []
+def check_names(column, role: str, kept: bool):
+    """Raises `ValueError` for a label, an attribute or a split with values that are missing, but for those of
+    an attribute, or that seem to be faults; `kept`: words for missing values are kept as names."""
+    where = f"{role} {column.name!r}"
+    remedy = "correct them or drop their rows"
+    if role != "split":
+        remedy += f", or {option(column.name, 'category')} keeps words as names"
     gone = np.flatnonzero(column.isna().to_numpy())
-    keep = "" if role == "split" else f", or {option(name, 'category')} keeps words as names"
-    if len(gone) and role == "attribute":
-        words = sorted(
-            {text for _, text in origin.cells(str(name), gone[:3].tolist()).values() if text.strip()}
-        )
-        if words:
-            remarks.append(
-                f"attribute {name}: {', '.join(map(repr, words))} is taken for a blank, a row without a "
-                f"label; {option(name, 'category')} keeps it as a name"
-            )
-    elif len(gone):
-        cells = listed(origin, column, gone)
-        what = counted(len(gone), "missing value")
-        raise ValueError(f"{role} {name!r} has {what}: {cells}; correct them or drop their rows{keep}.")
+    if len(gone) and role != "attribute":
+        missing = counted(len(gone), "missing value")
+        raise ValueError(f"{where} has {missing}, the first in row {gone[0]}; {remedy}.")
     if kept or is_numbers(column) or column.dtype.kind in "mMc" or hasattr(column.dtype, "categories"):
-        return remarks
-    different, what = distinct(column, str(name)), "a word for a missing value"
-    rows = np.flatnonzero(np.append([says_missing(text) for text in different.texts], False)[different.codes])
-    if len(rows) and role == "attribute":
-        word = different.texts[different.codes[rows[0]]]
-        keep = f", or --unlabelled {word!r} (unlabelled={word!r}) takes them for blanks{keep}"
-    elif not len(rows) and np.isfinite(different.numbers).any():
-        reading = understand(column, str(name))
-        what = "numbers, but no number"
-        rows = np.flatnonzero(reading.gone & column.notna().to_numpy()) if reading.kind == "number" else rows
+        return
+    different = distinct(column, str(column.name))
+    odd, numbers = np.array([*map(says_missing, different.texts)]), np.isfinite(different.numbers)
+    if different.counts[numbers].sum() > different.counts.sum() / 2:
+        odd |= ~numbers
+    rows = np.flatnonzero(different.spread(odd, False))
     if len(rows):
-        cells = listed(origin, column, rows)
-        what = f"{what} in {counted(len(rows), 'cell')}"
-        raise ValueError(f"{role} {name!r} has {what}: {cells}; correct them or drop their rows{keep}.")
-    return remarks + [f"{role} {name}: {twin}" for twin in twins(different.texts)]
+        if role == "attribute":
+            word = str(column.iloc[rows[0]])
+            remedy += f", or --unlabelled {word!r} (unlabelled={word!r}) takes them for blanks"
+        what = "a word for a missing value or, among numbers, no number"
+        cells = f"{what} in {counted(len(rows), 'cell')}: {listed(column, rows)}"
+        raise ValueError(f"{where} has {cells}; {remedy}.")
 
 
 def text_column(
@@ -309,14 +286,8 @@ def text_column(
     name: str,  # what it is called, for the messages
     missing: str,  # 'error': an empty text is an error; 'fill': it is kept
 ) -> Shaped[np.ndarray, " n"]:  # strings
-    "The texts of a column. Raises `ValueError` for what is no text and for empty ones."
-    texts = column.astype(object).where(column.notna().to_numpy(), "").tolist()
-    odd = [row for row, text in enumerate(texts) if not isinstance(text, str)]
-    if odd:
-        raise ValueError(
-            f"the column {name!r} has {texts[odd[0]]!r} in row {odd[0]}, which is no text; "
-            "convert it with astype(str)."
-        )
+    "The texts of a column. Raises `ValueError` for empty ones."
+    texts = [str(text) for text in column.astype(object).where(column.notna().to_numpy(), "")]
     empty = [row for row, text in enumerate(texts) if not text.strip()]
     if missing == "error" and empty:
         raise ValueError(
@@ -346,25 +317,26 @@ def from_table(
     "Data from a table. Raises `ValueError` for columns that are missing, misnamed, doubled or doubtful."
     kinds = dict(columns or {})
     frame = as_frame(table, [*as_list(text), *as_list(image)], kinds)
-    origin = Origin()
-    if isinstance(table, (str, Path)):
-        origin = Origin(f"the table {table}", Path(table).expanduser())
-        root = origin.file.parent if root is None else root
+    from_file = isinstance(table, (str, Path))
+    if from_file:
+        root = Path(table).expanduser().parent if root is None else root
         options = {"name": Path(table).name.partition(".")[0]} | options
     lookup(missing, dict.fromkeys(("error", "fill")), "missing")
     unused = split is None or (split == "split" and "split" not in frame)
     given = dict(label=label, attribute=attribute or None, split=None if unused else split)
     given |= dict(text=text, image=image, features=features)
-    roles = check_roles(list(frame.columns), origin.where, given, kinds)
-    frame, remarks = mask_blanks(frame, roles.get("attribute", []), unlabelled), []
+    roles = check_roles(list(frame.columns), f"the table {table}" if from_file else "the table", given, kinds)
+    frame = mask_blanks(frame, roles.get("attribute", []), unlabelled)
     for role in ("label", "attribute", "split"):
         for name in roles.get(role, ()):
-            remarks += check_names(frame[name], role, name in kinds, origin)
-    notes, rows, splits = list(notes), {}, None if unused else split_codes(frame[split])
+            check_names(frame[name], role, name in kinds)
+    notes, said, splits = list(notes), {}, None if unused else split_codes(frame[split])
     if inputs is not None:
         pass
     elif image is not None:
-        inputs = picture_inputs(frame, image, root)
+        if root is None:
+            raise ValueError("root is not given; it is the folder that the picture names are relative to.")
+        inputs = replace(find_pictures(root, frame[image].fillna("").tolist()), column=str(image))
     elif text is not None:
         texts = [text_column(frame[name], name, missing) for name in roles["text"]]
         inputs = Texts(*texts, names=tuple(map(str, roles["text"])))
@@ -374,42 +346,21 @@ def from_table(
         used = [label, *roles.get("attribute", ()), "split" if split is None else split]
         names = roles.get("features") or [name for name in frame.columns if name not in used]
         named = features is not None
-        inputs, rows, useless, more = feature_columns(frame, names, named, kinds, missing, train, origin)
-        remarks += more
-        if useless:
-            notes.append("left out of the features: " + ", ".join(useless))
-        if not inputs.columns:
-            raise ValueError(
-                f"no feature is left beside {', '.join(map(str, used))} ({', '.join(useless)}); "
-                "add columns, or name a column of text (text=) or of pictures (image=)."
-            )
-    if remarks:
-        rest = f"; and {len(remarks) - TOLD} more, see the table of columns" if len(remarks) > TOLD else ""
-        notes.append("; ".join(remarks[:TOLD]) + rest)
+        inputs, said, more = feature_columns(frame, names, named, kinds, missing, train, from_file)
+        notes += more
     attributes = {str(name): frame[name] for name in roles.get("attribute", ())}
     data = make_data(inputs, frame[label], attributes, splits, label=str(label), notes=notes, **options)
-    for name, values in data.attributes.items():
-        also, values = f", and {rows[name][1]}" if name in rows else "", known_values(values)
+    for role in ("split", "text", "image"):
+        said |= {name: dict(became=role) for name in roles.get(role, ())}
+    for name in roles.get("attribute", ()):
+        values = known_values(data.attributes[str(name)])
+        feature = f", and {said[name]['became']}" if name in said else ""
         some = ", ".join(map(str, values[:3].tolist()))
-        rows[name] = row_of(name, f"attribute of {len(values):,}{also}", examples=some)
-    others = dict(split="split", text="text", image="picture names")
-    rows |= {name: row_of(name, others[role]) for role in others for name in roles.get(role, ())}
-    rows[label] = row_of(label, f"label of {data.n_classes}", examples=", ".join(data.classes[:3]))
-    rows = [rows.get(name) or rows.get(str(name)) or row_of(name, "not used") for name in frame.columns]
+        said[name] = dict(became=f"attribute of {len(values):,}{feature}", examples=some)
+    said[label] = dict(became=f"label of {data.n_classes}", examples=", ".join(data.classes[:3]))
+    cells = [dict(column=name, became="not used") | said.get(name, {}) for name in frame.columns]
+    rows = [tuple(str(of.get(head, "")) for head in HEAD) for of in cells]
     return replace(data, columns=Table(HEAD, tuple(rows), "llrrrrll"))
-
-
-def picture_inputs(frame, image, root):
-    "The pictures that a column names. Raises `ValueError` for missing names, and as `find_pictures` does."
-    if root is None:
-        raise ValueError("root is not given; it is the folder that the picture names are relative to.")
-    gone = np.flatnonzero(frame[image].isna())
-    if len(gone):
-        raise ValueError(
-            f"the column {image!r} has {counted(len(gone), 'missing name')}, the first in row {gone[0]}; "
-            "drop those rows."
-        )
-    return replace(find_pictures(root, frame[image].tolist()), column=str(image))
 
 # %% ../../nbs/04_data/05_tables.ipynb #ta000016
 def as_frame(table, text=(), kinds=None):
@@ -456,23 +407,26 @@ def check_roles(
         raise ValueError("text=, image= and features= exclude each other; examples are of one kind.")
     if len(roles.get("text", ())) > 2:
         raise ValueError(f"text={roles['text']}; name one column, or two for pairs.")
-    check_kinds(kinds, names)
-    role_of, allowed = {}, dict(text=(), image=(), features=set(KINDS) - {"drop"})
+    for name, kind in kinds.items():
+        lookup(name, dict.fromkeys(names), f"--as {name}={kind}: the column")
+        lookup(kind, KINDS, f"--as {name}={kind}: the kind")
+    role_of = {}
     for role, columns in roles.items():
-        if not columns or len(set(columns)) < len(columns):
-            raise ValueError(f"{role}={columns} names a column twice, or none.")
         for name in columns:
             if name not in names:
                 raise ValueError(
                     f"{where} has no column {name!r} for {role}={did_you_mean(name, names)}; "
                     f"its columns are {', '.join(map(str, names[:20]))}{' …' * (len(names) > 20)}."
                 )
-            before = role_of.setdefault(name, role)
-            if before != role and (before, role) != ("attribute", "features"):
-                raise ValueError(f"the column {name!r} is given as {before} and as {role}; leave out one.")
-            if name in kinds and kinds[name] not in allowed.get(before, ("category",)):
-                remedy = "leave --as out" if before in allowed else "only category can be asked for it"
-                raise ValueError(f"--as {name}={kinds[name]}: the column is given as {before}; {remedy}.")
+            if name in role_of and (role_of[name], role) != ("attribute", "features"):
+                raise ValueError(
+                    f"the column {name!r} is given as {role_of[name]} and as {role}; leave out one."
+                )
+            role_of.setdefault(name, role)
+    for name, role in role_of.items():
+        allowed = [*KINDS] if role == "features" else [] if role in ("text", "image") else ["category"]
+        if name in kinds and kinds[name] not in allowed:
+            raise ValueError(f"--as {name}={kinds[name]}: the column is given as {role}; leave it out.")
     return roles
 
 # %% ../../nbs/04_data/05_tables.ipynb #ta000025
@@ -491,12 +445,9 @@ def from_folder(
     "Data from a folder of pictures with a table. Raises `ValueError` for what is missing in either."
     root = Path(root).expanduser()
     table = root / metadata
-    if not root.is_dir():
-        raise ValueError(f"there is no folder {root}.")
     if not table.exists():
         raise ValueError(
-            f"{root} has no {metadata}; put a table there with a column of picture names, "
-            f"{label!r} and {attribute!r}, or name it with metadata=."
+            f"there is no {table}; put a table of the pictures there, or name it with metadata=."
         )
     if image is None:
         names = list(read_table(table))
@@ -535,11 +486,8 @@ def example_table(
     )
     text = need("pandas", "a table").DataFrame(columns).to_csv(index=False, lineterminator="\n")
     place = Path(path).expanduser()
-    if place.exists():
-        if not place.is_file() or place.read_text(encoding="utf-8") != text:
-            raise ValueError(f"{path} is there and is not the example; give a path that is free.")
-        return str(path)
+    if place.exists() and place.read_bytes() != text.encode():
+        raise ValueError(f"{path} is there and is not the example; give a path that is free.")
     place.parent.mkdir(parents=True, exist_ok=True)
-    with place.open("x", encoding="utf-8", newline="\n") as file:
-        file.write(text)
+    place.write_text(text, encoding="utf-8", newline="\n")
     return str(path)
