@@ -330,9 +330,7 @@ def main():
     parser.add_argument("--quick", action="store_true", help="tiny sizes, to see that it works")
     parser.add_argument("--root", help="folder that holds waterbirds_v1.0")
     parser.add_argument("--device", default="cpu", help="of whole runs; default cpu")
-    parser.add_argument(
-        "--lever", choices=("bf16",), help="a setting that ours is timed with"
-    )
+    parser.add_argument("--lever", choices=("bf16",), help="a setting that ours is timed with")
     parser.add_argument("--out", type=Path, help="also write the figures to this JSON file")
     args = parser.parse_args()
     args.repeats = 1 if args.quick else args.repeats
