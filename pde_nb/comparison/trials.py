@@ -135,7 +135,7 @@ class Result:
 
     def write(self, path):
         "Write the result with its seal, whole or not at all."
-        write_checked(path, RESULT, self.to_dict())
+        write_checked(path, self.to_dict())
 
     def to_dict(self) -> dict:
         "The result as plain values; the title follows from the method."

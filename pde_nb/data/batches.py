@@ -112,7 +112,7 @@ def decode_all(
     names = "\n".join([str(root), *files])
     tag = hashlib.sha256(f"{size} {TOGETHER}{cut} {names}".encode()).hexdigest()[:12]
     path = Path(cache_folder() if cache is None else cache) / f"{root.name}-{size}-{tag}.npy"
-    about = dict(version=CACHE_VERSION, pictures=fingerprint(file_states(root, files).tobytes()))
+    about = dict(version=CACHE_VERSION, pictures=fingerprint([file_states(root, files).tobytes()]))
     return cached_array(path, shape, np.uint8, about, make)
 
 

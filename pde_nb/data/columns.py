@@ -132,8 +132,9 @@ def distinct(column, name: str) -> Distinct:
         codes, values = pd.factorize(column.to_numpy() if column.dtype == object else column)
     except TypeError:  # a list has no hash
         raise ValueError(
-            f"the column {name!r} holds lists or arrays, and a cell is one value; give such features to "
-            "from_arrays as one array."
+            f"the column {name!r} holds lists or arrays, and a cell is one value; write such features with "
+            f"numpy.save('x.npy', numpy.stack(table[{name!r}])) and give the file to from_arrays, or on the "
+            "command line a folder of it and of the other columns."
         ) from None
     numbers = pd.to_numeric(pd.Series(list(values), dtype=object), errors="coerce")
     all_text = all(isinstance(value, str) for value in values)

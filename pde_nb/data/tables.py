@@ -4,8 +4,9 @@
 
 # %% auto #0
 __all__ = ['ROW_NUMBERS', 'HEAD', 'TOLD', 'FILE_COLUMNS', 'check_table_file', 'read_table', 'table_pieces', 'text_frames',
-           'parquet_frames', 'check_twice', 'check_fields', 'feature_columns', 'filled', 'check_names', 'text_column',
-           'from_table', 'as_frame', 'as_list', 'check_roles', 'from_folder', 'example_table']
+           'parquet_frames', 'errors_of_file', 'check_twice', 'check_fields', 'feature_columns', 'filled',
+           'check_names', 'text_column', 'from_table', 'as_frame', 'as_list', 'check_roles', 'from_folder',
+           'example_table']
 
 # %% ../../nbs/04_data/05_tables.ipynb #ta000003
 import gzip
@@ -100,7 +101,7 @@ def text_frames(path, kind: str, size: int | None, literal, as_text) -> Iterator
     "The names in a file of text, and then the pieces of its table."
     pd = need("pandas", "reading a table")
     how = dict(sep="\t" if kind == "tsv" else ",")
-    with _named(path):
+    with errors_of_file(path):
         with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as file:
             if any(b"\0" in block for block in iter(partial(file.read, 1 << 20), b"")):
                 raise ValueError("it has a byte 0, behind which a cell would be lost")
@@ -120,7 +121,7 @@ ROW_NUMBERS = "__index_level_"  # how the columns begin by which pandas counts r
 def parquet_frames(path, size: int | None) -> Iterator:
     "The same of a Parquet file; as little at a time as can be, for a group of rows may be the whole file."
     parquet = need("pyarrow.parquet", "reading a .parquet file")
-    with _named(path), parquet.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20) as file:
+    with errors_of_file(path), parquet.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20) as file:
         yield file.schema_arrow.names
         for part in [file.read()] if size is None else file.iter_batches(size):
             frame = part.to_pandas(integer_object_nulls=True, ignore_metadata=True)  # no number is rounded
@@ -128,7 +129,7 @@ def parquet_frames(path, size: int | None) -> Iterator:
 
 
 @contextmanager
-def _named(path):
+def errors_of_file(path):
     "Errors of reading a file, with its name and what can be done."
     try:
         yield
@@ -311,7 +312,6 @@ def from_table(
     missing: str = "error",  # 'fill': the median for a number, 'missing' for a category, an empty text
     notes=(),  # remarks to keep
     unlabelled=None,  # a value of the attributes that stands for a blank, such as -1
-    inputs=None,  # what is learned from, where it is elsewhere: then no column is a feature
     **options,  # fields of `DataOptions`: name, seed, shares, classes, train_by, eval_groups, …
 ) -> Data:  # its `columns` is a table of what each column became
     "Data from a table. Raises `ValueError` for columns that are missing, misnamed, doubled or doubtful."
@@ -326,14 +326,13 @@ def from_table(
     given = dict(label=label, attribute=attribute or None, split=None if unused else split)
     given |= dict(text=text, image=image, features=features)
     roles = check_roles(list(frame.columns), f"the table {table}" if from_file else "the table", given, kinds)
+    attributes = {str(name): frame[name] for name in roles.get("attribute", ())}
     frame = mask_blanks(frame, roles.get("attribute", []), unlabelled)
     for role in ("label", "attribute", "split"):
         for name in roles.get(role, ()):
             check_names(frame[name], role, name in kinds)
     notes, said, splits = list(notes), {}, None if unused else split_codes(frame[split])
-    if inputs is not None:
-        pass
-    elif image is not None:
+    if image is not None:
         if root is None:
             raise ValueError("root is not given; it is the folder that the picture names are relative to.")
         inputs = replace(find_pictures(root, frame[image].fillna("").tolist()), column=str(image))
@@ -348,8 +347,8 @@ def from_table(
         named = features is not None
         inputs, said, more = feature_columns(frame, names, named, kinds, missing, train, from_file)
         notes += more
-    attributes = {str(name): frame[name] for name in roles.get("attribute", ())}
-    data = make_data(inputs, frame[label], attributes, splits, label=str(label), notes=notes, **options)
+    options = dict(label=str(label), unlabelled=unlabelled, notes=notes) | options
+    data = make_data(inputs, frame[label], attributes, splits, **options)
     for role in ("split", "text", "image"):
         said |= {name: dict(became=role) for name in roles.get(role, ())}
     for name in roles.get("attribute", ()):

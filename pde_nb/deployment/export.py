@@ -162,7 +162,7 @@ def graph_rows(
 ) -> tuple[dict[str, np.ndarray], Tensor]:
     "Rows as a graph takes them, by the names of `graph_inputs`, and as the network gets them."
     if inputs.kind == "pictures":
-        inputs = Arrays(picture_array(preparation, inputs, "memory", False))
+        inputs = Arrays(picture_array(preparation, inputs))
         preparation = replace(preparation, kind="pixels")
     batch = prepared(preparation, inputs).batch(np.arange(len(inputs)))
     names = [one["name"] for one in graph_inputs(preparation)]

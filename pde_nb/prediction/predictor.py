@@ -139,7 +139,6 @@ class Predictor:
     bf16: bool = False
     temperature: float = 1.0  # of the probabilities; the predicted class does not depend on it
     name: str = "model"  # of the run, for messages
-    cache: str | Path = "memory"  # of decoded pictures: a folder, or nothing on disk
     identity: str = ""  # digest of the weights
     fitted: Temperature | None = None  # on validation
 
@@ -175,7 +174,7 @@ class Predictor:
             batches = torch.from_numpy(piece.encoded).to(self.device).split(self.batch)
             logits = batch_logits(self.model, batches, self.autocast)
         else:
-            how = dict(device=self.device, channels_last=self.bf16, cache=self.cache)
+            how = dict(device=self.device, channels_last=self.bf16)
             source = prepared(self.preparation, piece.inputs, **how)
             logits = source_logits(self.model, source, np.arange(len(piece)), self.batch, self.autocast)
         lost = ~np.isfinite(logits).all(1)

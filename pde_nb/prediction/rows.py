@@ -29,7 +29,7 @@ from pde_nb.data.examples import (
     string_array,
 )
 from ..data.inputs import Preparation
-from ..data.opening import files_of, lists_in, read_arrays
+from ..data.opening import read_arrays
 from ..data.tables import check_twice, table_pieces
 
 # %% ../../nbs/08_prediction/01_rows.ipynb #nw000005
@@ -230,18 +230,14 @@ def pictures_in(folder: Path) -> list[str]:
 
 
 def array_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iterator[NewRows]:
-    """Rows of an array, of a tensor, of an .npy or .npz file, there the array 'x', of a folder with x.npy, or
-    of the lists in Parquet or Arrow.
+    """Rows of an array, of a tensor, of an .npy or .npz file, there the array 'x', or of a folder with x.npy.
 
     Raises `ValueError` as `open_npy` and `read_arrays` do."""
     if keep:
         raise ValueError(f"keep={keep}: arrays have no columns to keep; leave it out.")
     if isinstance(rows, (str, Path)):
         path = Path(rows)
-        if files_of(path):
-            rows = lists_in(path).x
-        else:
-            rows = open_npy(path) if path.suffix == ".npy" else read_arrays(path, "x", others=())["x"]
+        rows = open_npy(path) if path.suffix == ".npy" else read_arrays(path, "x", others=())["x"]
     rows = pd.DataFrame(rows) if isinstance(rows, dict) else rows
     if preparation.kind == "features" and hasattr(rows, "to_numpy"):
         rows = rows.to_numpy()

@@ -194,7 +194,7 @@ def claim(folder: Path, config: dict, restart: bool = False):
         for name in (*RUN_FILES, *(f"first/{name}" for name in RUN_FILES)):
             (folder / name).unlink(missing_ok=True)
     if not path.exists():
-        return write_checked(path, CONFIG, config)
+        return write_checked(path, config)
     differences = config_differences(read_checked(path, CONFIG, REMEDY), config)
     hint = ""
     if config.get("own_model") and any(line.startswith("start") for line in differences):
@@ -214,7 +214,7 @@ def can_go_on(folder) -> bool:
 def write_record_of(folder, content: dict):
     "Write the record of a run that is finished, with the digests of its files."
     files = {name: file_digest(Path(folder, name)) for name in SEALED_FILES if Path(folder, name).exists()}
-    write_checked(Path(folder) / "record.json", RECORD, dict(content, files=files))
+    write_checked(Path(folder) / "record.json", dict(content, files=files))
 
 
 def take_run(source: Path, folder: Path, **changes):
