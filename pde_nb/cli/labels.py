@@ -8,7 +8,7 @@ __all__ = ['ERM', 'DRO', 'PDE', 'METHODS', 'FASTER', 'STAGES', 'SIZES', 'FULL', 
            'runs_table', 'run_row', 'run_label', 'setting_text']
 
 # %% ../../nbs/14_cli/06_labels.ipynb #8c84f458
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,13 +16,12 @@ import numpy as np
 
 from ..algorithm.expansion import Schedule, small_group_cap
 from ..algorithm.groups import balanced_counts
-from ..comparison.comparison import contend
+from ..comparison.comparison import contend, within_budget
 from ..comparison.trials import Result, over_seeds, settings_name
 from ..core.tables import DASH, PAPER, Table, average_key, interval_text, printed, spread_text
 from ..data.dataset import Data
 from ..data.published import PUBLISHED
 from ..methods.base import CannotRun, Method
-from ..methods.registry import find_method
 from ..training.presets import DEFAULTS, PRESETS
 
 # %% ../../nbs/14_cli/06_labels.ipynb #3357e002
@@ -31,7 +30,8 @@ class Row(NamedTuple):
 
     name: str  # as shown; the paper's name of the row where it has one
     method: str = "pde"
-    changes: dict = {}  # settings that differ from the method's, also of the paper's schedule; `augment`
+    changes: dict = {}  # settings that differ from the method's; `augment`
+    plan: dict = {}  # numbers that differ from the paper's schedule
 
 
 class Label(NamedTuple):
@@ -50,8 +50,8 @@ METHODS = (
     *(Row("DFR (Tr)", "dfr_tr"), Row("DFR (Val)", "dfr"), DRO, PDE),
 )
 FASTER = Row("GroupDRO, faster", "group_dro", dict(lr=1e-2, weight_decay=1e-2))
-STAGES = Row("Warm-up", "pde", dict(n_expansions=0)), Row("Addition")
-SIZES = Row("m = 5", "pde", dict(expand_by=5)), Row("m = 10"), Row("m = 50", "pde", dict(expand_by=50))
+STAGES = Row("Warm-up", plan=dict(n_expansions=0)), Row("Addition")
+SIZES = Row("m = 5", plan=dict(expand_by=5)), Row("m = 10"), Row("m = 50", plan=dict(expand_by=50))
 FULL = dict(evaluate="full")
 RATES = tuple(
     Row(name, "pde", FULL | dict(expansion_lr=rate))  # times that of the warm-up, 1e-2
@@ -96,7 +96,6 @@ class Setup:
     data: Data
     dataset: str  # of the paper: whose settings are taken
     scale: float = 1.0  # times the paper's epochs, above 0
-    passes: float | None = None  # of the methods other than PDE; None: of ERM in the paper, scaled
     changes: dict = field(default_factory=dict)  # settings given by hand
     inputs: dict = field(default_factory=dict)
     network: dict = field(default_factory=dict)  # model, weights, device
@@ -120,26 +119,27 @@ def fitted_schedule(schedule: Schedule, setup: Setup) -> Schedule:
         cap = small_group_cap(groups)
     warm = int(balanced_counts(groups.counts, cap).sum())
     by = max(1, round(schedule.expand_by * warm / PAPER["tab:app-datanum"][setup.dataset]["warmup"]))
-    most = (len(groups) - warm) // by
-    names = "warmup_epochs", "expand_every"
-    scaled = {name: max(1, round(getattr(schedule, name) * setup.scale)) for name in names}
-    scaled["n_expansions"] = min(schedule.n_expansions, most)
-    return replace(schedule, **scaled, expand_by=by, cap=cap)
+    return replace(
+        schedule,
+        warmup_epochs=max(1, round(schedule.warmup_epochs * setup.scale)),
+        expand_every=max(1, round(schedule.expand_every * setup.scale)),
+        n_expansions=min(schedule.n_expansions, (len(groups) - warm) // by),
+        expand_by=by,
+        cap=cap,
+    )
 
 
 def row_method(row: Row, setup: Setup) -> Method:
     "The method of a row: PDE with the fitted schedule, another within the budget. Raises as `within` does."
-    preset, groups = setup.preset(row.method), setup.data.groups("train")
+    preset = setup.preset(row.method)
     if row.method == "pde":
-        planned = {f.name: row.changes[f.name] for f in fields(Schedule) if f.name in row.changes}
-        schedule = fitted_schedule(replace(preset.method.schedule, **planned), setup)
+        schedule = fitted_schedule(replace(preset.method.schedule, **row.plan), setup)
         whole = setup.scale == 1 and schedule.n_expansions == preset.method.schedule.n_expansions
         return replace(preset.method, schedule=schedule, epochs=preset.method.epochs if whole else None)
-    if preset and setup.of_paper and setup.scale == 1 and setup.passes is None:
+    if preset and setup.of_paper and setup.scale == 1:
         return preset.method
-    passes = setup.passes or setup.scale * setup.preset("erm").method.epochs
-    method = find_method(row.method).defaults(setup.data.inputs.kind, groups)
-    return method.within(passes, groups, len(setup.data.rows("val")))
+    passes = setup.scale * setup.preset("erm").method.epochs
+    return within_budget(row.method, setup.data, max(1.0, passes))
 
 # %% ../../nbs/14_cli/06_labels.ipynb #e30da807
 PRINTED = PAPER | {"fig:expansion_lr": {BIRDS: dict(PAPER["tab:ablation_lr"][BIRDS])}}
@@ -188,13 +188,12 @@ def run_row(row: Row, setup: Setup, seeds: int, out: Path, say=print) -> Result:
         inputs = {name: getattr(pde, name) for name in ("centre", "max_tokens") if getattr(pde, name)}
     if how.get("model") == pde.model:
         settings = (preset or setup.preset("erm")).settings
+    changes = dict(row.changes)
+    augment = changes.pop("augment", row.method == "pde")
     if kind in ("pictures", "pixels"):
-        inputs["augment"] = ("flip",) if row.changes.get("augment", row.method == "pde") else ()
-    other = {f.name for f in fields(Schedule)} | {"augment"}
-    fixed = asdict(settings) | setup.changes | row.changes
-    fixed = {name: value for name, value in fixed.items() if name not in other}
-    name = f"{row.method},{settings_name(row.changes)}"  # rows that are the same run share a folder
-    how |= dict(inputs=inputs | setup.inputs, **fixed)
+        inputs["augment"] = ("flip",) if augment else ()
+    how |= dict(inputs=inputs | setup.inputs, **asdict(settings) | setup.changes | changes)
+    name = f"{row.method},{settings_name(row.plan | row.changes)}"  # the same runs share a folder
     return contend(name, row_method(row, setup), ({},), setup.data, range(seeds), out, say, **how)
 
 
@@ -223,14 +222,11 @@ def run_label(label: str, setup: Setup, seeds: int, out: Path, say=print) -> tup
 
 
 def setting_text(setup: Setup, models: set[str]) -> str:
-    "What was run, and in what it differs from the paper's setting."
-    paper = setup.preset("pde")
-    names = "warmup_epochs", "expand_by", "expand_every", "n_expansions"
-    ours, theirs = (asdict(one.schedule) for one in (row_method(PDE, setup), paper.method))
-    told = [f"{name} {ours[name]} (paper: {theirs[name]})" for name in names if ours[name] != theirs[name]]
-    chosen = dict(passes=setup.passes, by_hand=setup.changes | setup.inputs)
-    told += [f"{name.replace('_', ' ')} {value}" for name, value in chosen.items() if value]
-    same = setup.of_paper and models == {paper.model} and not told
-    start = "The paper's setting" if same else f"NOT the paper's setting ({setup.dataset}, {paper.model})"
-    data = f"{setup.data.name} ({len(setup.data.rows('train')):,} training examples)"
-    return f"{start}: {'; '.join([data, *sorted(Path(model).name for model in models), *told])}"
+    "What was run, and whether that is the paper's setting."
+    model, by_hand = setup.preset("pde").model, setup.changes | setup.inputs
+    told = [f"{setup.data.name} ({len(setup.data.rows('train')):,} training examples)"]
+    told += [*sorted(Path(model).name for model in models), f"scale {setup.scale:g}"]
+    told += [f"{name} {value}" for name, value in by_hand.items()]
+    same = setup.of_paper and models == {model} and setup.scale == 1 and not by_hand
+    start = "The paper's setting" if same else f"NOT the paper's setting ({setup.dataset}, {model})"
+    return f"{start}: {'; '.join(told)}"

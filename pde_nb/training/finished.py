@@ -9,7 +9,6 @@ __all__ = ['NETWORK', 'TEMPERATURE', 'predictor_of', 'logits_of', 'how_it_predic
 # %% ../../nbs/09_training/13_finished.ipynb #fi00003
 import warnings
 from copy import deepcopy
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +26,6 @@ from ..networks.models import make_model
 from ..networks.text import TextClassifier, text_network
 from pde_nb.prediction.predictor import (
     Predictor,
-    Temperature,
     fit_temperature,
     probability_names,
     softmax,
@@ -109,7 +107,7 @@ def save_portable(folder, run: Trainer, config: dict):
     write_preparation(folder, predictor.preparation)
     if isinstance(run.model, TextClassifier) and not config["own_model"]:
         write_sealed(folder / "network.json", dict(config=run.model.model.config.to_dict()))
-    write_sealed(folder / "temperature.json", asdict(predictor.fitted))
+    write_sealed(folder / "temperature.json", dict(value=predictor.fitted))
     splits = [run.data.rows(split) for split in ("val", "test")]
     tables = [prediction_columns(run, rows) for rows in splits if len(rows)]
     columns = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
@@ -138,7 +136,7 @@ def load(
     load_finished(network, folder)
     fitted = None
     if "temperature.json" in files:
-        fitted = Temperature(**read_sealed(run_file(folder, "temperature.json"), TEMPERATURE, COPY_AGAIN))
+        fitted = read_sealed(run_file(folder, "temperature.json"), TEMPERATURE, COPY_AGAIN)["value"]
     known = dict(identity=files["model.safetensors"], fitted=fitted)
     return Predictor(network, preparation, **how_it_predicts(config, preparation.kind), **known).on(device)
 
