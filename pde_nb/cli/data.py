@@ -26,7 +26,7 @@ def diagnose(*, opened: DataOptions, json: Output | None = None):
     from pde_nb.analysis.diagnosis import MAX_VALUES, without_attribute
     from pde_nb.analysis.diagnosis import diagnose as examine
     from pde_nb.data.published import BENCHMARKS
-    from pde_nb.grouping.labelling import ENOUGH, describe_labels, labelled_data
+    from pde_nb.grouping.labelling import ENOUGH, FEW, describe_labels, labelled_data, labels_text
 
     data, columns = open_typed(opened.opened()), None
     words = data_words(opened.opened())
@@ -38,11 +38,11 @@ def diagnose(*, opened: DataOptions, json: Output | None = None):
         columns = {name: v for name, v in columns.items() if 2 <= len(set(v)) <= MAX_VALUES}
         data, train = without_attribute(data), f"{train} --attribute COLUMN"
     labels = describe_labels(data) if data.partial else []
-    more = dict(labels=[vars(of) for of in labels]) if labels else {}
+    more = dict(labels=labels) if labels else {}
     lines = []
     for of in labels:
-        if of.needs_more:
-            again = data_words(opened.opened() | dict(attribute=of.name))
+        if of["accuracy"] is None or of["smallest"] < FEW:
+            again = data_words(opened.opened() | dict(attribute=of["name"]))
             lines.append(command_line("data", "sample", *again, "--out", "to_label.csv"))
     if labels and labelled_data(data) is None:
         few = f"too few labelled rows for a diagnosis: it needs {ENOUGH} of each class and of each value"
@@ -53,7 +53,7 @@ def diagnose(*, opened: DataOptions, json: Output | None = None):
         if columns and said.candidates:
             next_line = command_line("diagnose", *words, "--attribute", said.candidates[0]["name"])
         lines.append(next_line)
-    answer(json, found | more, *(of.text() for of in labels), said)
+    answer(json, found | more, *map(labels_text, labels), said)
     say_next(*lines)
 
 

@@ -27,6 +27,8 @@ class Table:
     head: tuple[str, ...]
     rows: tuple[tuple, ...]  # cells: str, or anything with __str__
     align: str = ""  # a letter per column, l or r; "": the first l, the others r
+    name: str = ""
+    caption: str = ""  # a paragraph below it, in Markdown and on a page
 
     def __post_init__(self):
         head, rows = tuple(self.head), tuple(map(tuple, self.rows))
@@ -40,11 +42,12 @@ class Table:
         return "\n".join(shown)
 
     def markdown(self) -> str:
-        "A pipe table."
+        "A pipe table in columns of equal width, and the caption below."
         lines = [[escape_markdown(cell).strip() for cell in line] for line in (self.head, *self.rows)]
-        head, *rows = [f"| {' | '.join(cells)} |" for cells in lines]
-        rule = "|".join("---" if letter == "l" else "---:" for letter in self.align)
-        return "\n".join([head, f"|{rule}|", *rows])
+        widths = [max(3, *map(cell_len, column)) for column in zip(*lines)]
+        head, *rows = [f"| {' | '.join(map(fill, line, widths, self.align))} |" for line in lines]
+        rule = "|".join("-" * (w + 1) + ("-" if side == "l" else ":") for w, side in zip(widths, self.align))
+        return "\n".join([head, f"|{rule}|", *rows, "", escape_markdown(self.caption)]).rstrip()
 
     def __str__(self):
         return self.text()

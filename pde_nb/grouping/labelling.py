@@ -4,12 +4,12 @@
 
 # %% auto #0
 __all__ = ['WIDE', 'REASONS', 'SHOWN_NUMBERS', 'ENOUGH', 'FEW', 'even_shares', 'doubted', 'rare_probability', 'draw',
-           'probability_so_far', 'choose_rows', 'write_sheet', 'PartlyLabelled', 'describe_labels', 'labelled_data',
+           'probability_so_far', 'choose_rows', 'write_sheet', 'describe_labels', 'labels_text', 'labelled_data',
            'validation_note']
 
 # %% ../../nbs/06_grouping/03_labelling.ipynb #sm000004
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -171,34 +171,10 @@ ENOUGH = 20  # labelled rows of each class and of each value, for the tests of a
 FEW = 16  # labelled rows of the smallest group of validation, below which more are worth having
 
 
-@dataclass(frozen=True)
-class PartlyLabelled:
-    "What the labels of an attribute tell."
-
-    name: str
-    labelled: int  # rows of training and validation
-    rows: int  # rows of training and validation
-    smallest: int  # labelled rows of the smallest group of validation
-    accuracy: float | None  # of a probe on labelled rows that it has not seen, in [0, 1]; None: there is none
-    chance: float | None  # that of the most frequent value of each class
-    note: str  # why there is no probe; '' where there is one
-
-    @property
-    def needs_more(self) -> bool:
-        "Whether more rows should be labelled."
-        return self.accuracy is None or self.smallest < FEW
-
-    def text(self) -> str:
-        "Two lines."
-        known = f"{self.name!r} is known in {self.labelled:,} of {self.rows:,} training and validation rows\n"
-        if self.accuracy is None:
-            return f"{known}the other rows cannot be told yet: {self.note}"
-        right = f"a probe is right in {percent(self.accuracy)} of labelled rows that it has not seen; "
-        return f"{known}{right}the most frequent value of each class, in {percent(self.chance)}"
-
-
-def describe_labels(data: Data, seed: int = 0) -> list[PartlyLabelled]:
-    "What the labels of each attribute with blanks tell."
+def describe_labels(data: Data, seed: int = 0) -> list[dict]:
+    """What the labels of each attribute with blanks tell: `name`; `labelled` of all `rows` of training and
+    validation, and of the `smallest` group of validation; `accuracy` of a probe on labelled rows that it has
+    not seen, and `chance` of the most frequent value of each class, in [0, 1], or None and why in `note`."""
     coding = without_unlabelled(data.train_groups)
     x = represent(data, None, weights=None, seed=seed).x
     used, told = np.isin(data.split, (0, 1)), []
@@ -213,9 +189,21 @@ def describe_labels(data: Data, seed: int = 0) -> list[PartlyLabelled]:
         cells = np.bincount(
             data.y[known] * len(values) + codes[known], minlength=data.n_classes * len(values)
         )
-        counts = int((codes[used] >= 0).sum()), int(used.sum()), int(cells.min())
-        told.append(PartlyLabelled(name, *counts, figures["accuracy"], figures["chance"], note))
+        of = dict(name=name, labelled=int((codes[used] >= 0).sum()), rows=int(used.sum()))
+        of |= dict(
+            smallest=int(cells.min()), accuracy=figures["accuracy"], chance=figures["chance"], note=note
+        )
+        told.append(of)
     return told
+
+
+def labels_text(of: dict) -> str:  # of `describe_labels`
+    "What the labels of an attribute tell, in two lines."
+    known = f"{of['name']!r} is known in {of['labelled']:,} of {of['rows']:,} training and validation rows\n"
+    if of["accuracy"] is None:
+        return f"{known}the other rows cannot be told yet: {of['note']}"
+    right = f"a probe is right in {percent(of['accuracy'])} of labelled rows that it has not seen; "
+    return f"{known}{right}the most frequent value of each class, in {percent(of['chance'])}"
 
 
 def labelled_data(data: Data) -> Data | None:

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['ROWS', 'GROUP_COLOURS', 'STYLES', 'HTML_PAGES', 'MARKDOWN_PAGES', 'interval', 'share', 'rates', 'shown', 'plain',
-           'Listing', 'table', 'section', 'new_chart', 'draw', 'svg_of', 'html_cell', 'environment', 'Page']
+           'table', 'section', 'new_chart', 'draw', 'svg_of', 'html_cell', 'environment', 'Page']
 
 # %% ../../nbs/13_report/01_page.ipynb #7b3d119f
 import base64
@@ -19,13 +19,12 @@ from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
 from matplotlib import rc_context
 from matplotlib.figure import Figure
-from rich.cells import cell_len
 
 from ..core.arguments import visible
 from ..core.seals import writable_folder, write_whole
 from ..core.statistics import wilson_interval
 from ..core.style import COLOURS, new_figure
-from ..core.tables import DASH, escape_markdown, fenced, fill, percent
+from ..core.tables import DASH, Table, escape_markdown, fenced, percent
 
 # %% ../../nbs/13_report/01_page.ipynb #4b6b8ca6
 ROWS = 40  # of a table on a page
@@ -61,47 +60,20 @@ def plain(value):
     return value if isinstance(value, Markup) else escape_markdown(" ".join(str(value).split()))
 
 
-@dataclass(frozen=True, eq=False)
-class Listing:
-    "A table with a name."
-
-    name: str
-    rows: list[dict]  # cells by the heads of their columns, at least one row
-    caption: str = ""
-    most: int = ROWS  # rows on the page
-
-    @property
-    def head(self) -> list[str]:
-        return list(self.rows[0])
-
-    def align(self, head: str) -> str:
-        "How a column stands: r for figures, l for other text."
-        texts = [text for row in self.rows if (text := shown(row[head])) != DASH] or ["0"]
-        figures = sum(bool(re.match(r"[-+\d]", text)) for text in texts)
-        return "r" if head not in (self.head[0], "value") and 2 * figures >= len(texts) else "l"
-
-    def markdown(self) -> Markup:
-        "The rows of the page, in columns of equal width, and the caption below."
-        lines = [[plain(head) for head in self.head]]
-        lines += [[plain(shown(cell)) for cell in row.values()] for row in self.rows[: self.most]]
-        widths = [max(3, *map(cell_len, column)) for column in zip(*lines)]
-        sides = [self.align(head) for head in self.head]
-        head, *body = [f"| {' | '.join(map(fill, line, widths, sides))} |" for line in lines]
-        rule = "|".join("-" * (width + 1) + (":" if s == "r" else "-") for width, s in zip(widths, sides))
-        return Markup("\n".join([head, f"|{rule}|", *body, "", plain(self.caption)]).rstrip())
-
-    _repr_markdown_ = markdown
-
-
-def table(name: str, rows: list[dict] | pd.DataFrame, *how, **more) -> dict:
-    "A `Listing` as a block of a page."
+def table(name: str, rows: list[dict] | pd.DataFrame, caption: str = "", most: int = ROWS) -> Table:
+    "A table of a page from cells by the heads of their columns, of at least one row; figures stand right."
     rows = rows.to_dict("records") if isinstance(rows, pd.DataFrame) else rows
-    return dict(table=Listing(name, rows, *how, **more))
+    cells = [[*map(shown, row.values())] for row in rows]
+    align = "l"
+    for head, *column in list(zip(rows[0], *cells))[1:]:
+        figures = [bool(re.match(r"[-+\d]", text)) for text in column if text != DASH]
+        align += "l" if head == "value" or 2 * sum(figures) < len(figures) else "r"
+    return Table(tuple(rows[0]), cells[:most], align, name, caption)
 
 
-def section(title: str, *blocks: dict) -> dict:
+def section(title: str, *blocks: dict | Table) -> dict:
     "A section of a page."
-    return dict(title=title, blocks=list(blocks))
+    return dict(title=title, blocks=[dict(table=b) if isinstance(b, Table) else b for b in blocks])
 
 # %% ../../nbs/13_report/01_page.ipynb #8558ebb4
 GROUP_COLOURS = "#0b8080", "#7b4ba8", "#946200", "#222222", "#8a4f7d", "#7a6a00"

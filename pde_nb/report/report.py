@@ -34,10 +34,10 @@ from pde_nb.comparison.trials import (
 )
 from ..core.arguments import lookup
 from ..core.style import COLOURS
-from ..core.tables import DASH, escape_plot, interval_text, percent
+from ..core.tables import DASH, Table, escape_plot, interval_text, percent
 from ..data.dataset import Data
 from ..methods.registry import method_title
-from .page import Listing, Page, new_chart, section, share, svg_of, table
+from .page import Page, new_chart, section, share, svg_of, table
 from pde_nb.report.run_page import (
     as_record,
     command_text,
@@ -133,7 +133,7 @@ def comparison_chart(results: dict[str, Result]) -> dict:
     return dict(title="Worst group and cost", figure=svg_of(fig), caption=caption)
 
 # %% ../../nbs/13_report/03_report.ipynb #b65405f6
-def group_table(results: dict[str, Result]) -> Listing:
+def group_table(results: dict[str, Result]) -> Table:
     "Test accuracy of every group by method, mean over seeds, in percent, with the examples that it has."
     counts = next(iter(results.values())).trials[0].splits["test"]
     accuracy = np.array([accuracy_by_group(result) for result in results.values()])
@@ -143,10 +143,10 @@ def group_table(results: dict[str, Result]) -> Listing:
         for result, shares in zip(results.values(), accuracy)
     ]
     caption = "Test accuracy of every group, %, mean over seeds, with its test examples."
-    return Listing("groups", rows, caption)
+    return table("groups", rows, caption)
 
 
-def trial_table(results: dict[str, Result]) -> Listing:
+def trial_table(results: dict[str, Result]) -> Table:
     "A row for every seed of every method, with its figures."
     rows = []
     for result in results.values():
@@ -159,13 +159,13 @@ def trial_table(results: dict[str, Result]) -> Listing:
             row |= {"worst group, val, %": percent(figures.val_worst_group, mark="")}
             rows.append(row | {"epoch": f"{trial.best_epoch} of {trial.n_epochs}"})
     caption = "One run each, with the interval for the minimum over groups; epoch: the chosen one."
-    return Listing("runs", rows, caption)
+    return table("runs", rows, caption)
 
 
 UNSET = None, False, "none", {}
 
 
-def settings_table(results: dict[str, Result]) -> Listing:
+def settings_table(results: dict[str, Result]) -> Table:
     "What was set for each method that is trained; in the caption, what all share."
     names = "method", "settings", "model", "weights", "inputs", "groups", "device"
     trained = [r for r in results.values() if not r.brings_model] or list(results.values())
@@ -175,7 +175,7 @@ def settings_table(results: dict[str, Result]) -> Listing:
         own = {name.rpartition(".")[2]: of[name] for name in differ if of.get(name) not in UNSET}
         rows.append({"method": result.title, "its own settings": settings_name(own).replace(",", ", ")})
     same = {k.rpartition(".")[2]: v for k, v in flat_ones[0].items() if k not in differ and v not in UNSET}
-    return Listing("settings", rows, f"All share {settings_name(same).replace(',', ', ')}.")
+    return table("settings", rows, f"All share {settings_name(same).replace(',', ', ')}.")
 
 # %% ../../nbs/13_report/03_report.ipynb #6637b39c
 def headline(results: dict[str, Result]) -> dict:
@@ -232,9 +232,9 @@ def several_page(
     made = [dict(code=commands)] if commands else []
     sections = [
         section("Methods", methods, comparison_chart(results)),
-        section("Groups", dict(table=group_table(results))),
-        section("Single runs", dict(text=pages), dict(table=trial_table(results))),
-        section("How they were made", *made, dict(table=settings_table(results))),
+        section("Groups", group_table(results)),
+        section("Single runs", dict(text=pages), trial_table(results)),
+        section("How they were made", *made, settings_table(results)),
     ]
     return Page.of(title, lead, sections, headline(results), [dict(note=note) for note in notes])
 
