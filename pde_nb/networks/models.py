@@ -29,7 +29,7 @@ from pde_nb.networks.text import (
     text_model,
     token_limit,
 )
-from .weights import SUFFIXES, find_file, load_file, load_weights, read_weights
+from .weights import SUFFIXES, find_file, load_file, load_weights
 
 # %% ../../nbs/05_networks/05_models.ipynb #4a33d955
 SMALL = {"mlp": mlp, "linear": linear, "trees": BoostedTrees, "small_cnn": small_cnn}
