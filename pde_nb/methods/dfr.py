@@ -51,16 +51,6 @@ def sparse_regression(
     return weight, np.concatenate([-fit.intercept_, fit.intercept_]) / 2
 
 # %% ../../nbs/07_methods/07_dfr.ipynb #d1361d54
-def as_head(
-    weight: Float[np.ndarray, "classes d"],
-    bias: Float[np.ndarray, " classes"],
-    mean: Float[np.ndarray, " d"],
-    scale: Float[np.ndarray, " d"],
-) -> tuple[Float[np.ndarray, "classes d"], Float[np.ndarray, " classes"]]:
-    "Weight and intercept for embeddings as they are, from those for standardised ones."
-    return weight / scale, bias - weight @ (mean / scale)
-
-
 def moments(embedded: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, " d"]]:
     "Mean and deviation of each coordinate in double precision; 1 for the deviation of a constant one."
     scale = embedded.std(0, dtype=np.float64)
@@ -79,12 +69,15 @@ def put_head(
     model: torch.nn.Module,
     weight: Float[np.ndarray, "classes d"],
     bias: Float[np.ndarray, " classes"],
+    mean: Float[np.ndarray, " d"],
+    scale: Float[np.ndarray, " d"],
 ):
-    "Set the values of the last layer. Raises `CannotRun` unless it is linear and has a bias."
+    """Set the last layer, for embeddings as they are, from weight and intercept for standardised ones.
+    Raises `CannotRun` unless it is linear and has a bias."""
     head = head_of(model)
     with torch.no_grad():
-        head.weight.copy_(torch.as_tensor(weight))
-        head.bias.copy_(torch.as_tensor(bias))
+        head.weight.copy_(torch.as_tensor(weight / scale))
+        head.bias.copy_(torch.as_tensor(bias - weight @ (mean / scale)))
 
 # %% ../../nbs/07_methods/07_dfr.ipynb #ffac9bd3
 CLASS_WEIGHTS = 2.0, 3.0, 10.0, 100.0, 300.0, 1000.0  # of the authors' code, for DFR-Tr
@@ -172,7 +165,7 @@ class DFR(Fitted):
             weight, bias = self.fit_mean(C, class_weight, data, subsets, mean, scale)
         model.load_state_dict(first.model.state_dict())
         check_ends_in_head(first, train.x)
-        put_head(model, *as_head(weight, bias, mean, scale))
+        put_head(model, weight, bias, mean, scale)
         if self.on != "val":
             used = np.unique(np.concatenate(subsets))
             self.used = used[used < len(train.y)]

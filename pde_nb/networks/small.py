@@ -13,8 +13,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from ..core.arguments import Count, Fraction, checked
-
 # %% ../../nbs/05_networks/01_small.ipynb #8dae8f35
 def mlp(
     n_inputs: int,  # numbers per example
@@ -25,11 +23,8 @@ def mlp(
 ) -> nn.Sequential:
     """A multilayer perceptron: `depth` times (linear, LayerNorm, ReLU, dropout), then the head.
 
-    Inputs of more than one dimension are flattened. Raises `ValueError` for settings that are out of range.
+    Inputs of more than one dimension are flattened.
     """
-    checked("width", width, Count)
-    checked("depth", depth, Count)
-    checked("dropout", dropout, Fraction)
     hidden = []
     for size in [n_inputs] + [width] * (depth - 1):
         hidden += [nn.Linear(size, width), nn.LayerNorm(width), nn.ReLU(), nn.Dropout(dropout)]
@@ -94,10 +89,8 @@ def small_cnn(
 ) -> nn.Sequential:
     """Three convolutions with GroupNorm and two poolings, an average over the positions, and the head.
 
-    For pictures of at least 4 × 4 pixels. Raises `ValueError` for settings that are out of range.
+    For pictures of at least 4 × 4 pixels.
     """
-    if width < 8 or width % 8:
-        raise ValueError(f"width={width}; give a multiple of 8, since GroupNorm takes 8 groups of channels.")
     body = []
     for n_in, n_out in ((channels, width), (width, 2 * width), (2 * width, 4 * width)):
         convolution = nn.Conv2d(n_in, n_out, 3, padding=1, bias=False)

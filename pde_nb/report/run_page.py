@@ -385,11 +385,11 @@ def entry_section(record: RunRecord) -> dict:
     if record.entered is None:
         return section("What entered when", dict(text=text))
     first = {entry["stage"]: entry for entry in reversed(curve)}  # entry of each stage
-    for stage, entered in enumerate(record.entered.counts):
+    for stage, (epoch, entered) in enumerate(record.entered.iterrows()):
         entry = first.get(stage, dict(lr=None, active=None))
-        row = {"stage": str(stage) if stage else "warm-up", "epoch": record.entered.epochs[stage]}
+        row = {"stage": str(stage) if stage else "warm-up", "epoch": epoch}
         row |= {"learning rate": entry["lr"] and f"{entry['lr']:.3g}", "active": entry["active"]}
-        by_group = dict(zip(record.entered.names, map(int, entered)))
+        by_group = entered.to_dict()
         if len(by_group) > FEW:
             by_group = {"of the groups, fewest": int(entered.min()), "most": int(entered.max())}
         rows.append(row | {"new": int(entered.sum())} | by_group)

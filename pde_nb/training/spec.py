@@ -272,11 +272,6 @@ def build(spec: RunSpec, data: Data, bar: bool = True, ranks: Ranks = ALONE) -> 
         )
     data = divided(data, spec.train_by)
     model, weights, own = spec.model, spec.weights, not isinstance(spec.model, str)
-    if own and weights not in ("pretrained", "none", None) and Path(str(weights)).suffix not in SUFFIXES:
-        raise ValueError(
-            f"weights={weights!r}; a module of your own comes with its weights: give a file "
-            f"({', '.join(SUFFIXES)}) to load into it, or leave this out."
-        )
 
     def prepared() -> Source:
         if not own:
