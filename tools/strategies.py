@@ -77,13 +77,6 @@ def judged(draw, overlapping=True, classes=3):
     return np.where(wrong, (y + 1) % classes, y), y, made
 
 
-@st.composite
-def counted(draw, most=400):
-    """Right and all predictions of some groups, right ≤ all; one has an example."""
-    total = draw(st.lists(st.integers(0, most), min_size=1, max_size=8).filter(any))
-    return np.array([draw(st.integers(0, n)) for n in total]), np.array(total)
-
-
 # ---- schedules -------------------------------------------------------------------------------
 
 
