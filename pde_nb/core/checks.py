@@ -8,11 +8,16 @@ __all__ = ['test_rel', 'test_bytes', 'shows', 'quiet', 'forked', 'two_features']
 # %% ../../nbs/01_core/02_checks.ipynb #d05c2a72
 import os
 import sys
+import threading
 import warnings
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+from tqdm import tqdm
+
+# the usual lock of progress bars stays closed in all forks where one that holds it is killed
+tqdm.set_lock(threading.RLock())
 
 # %% ../../nbs/01_core/02_checks.ipynb #c0a89aea
 def test_rel(
