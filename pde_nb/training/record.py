@@ -8,7 +8,7 @@ __all__ = ['WRITTEN', 'ANOTHER', 'FirstStageRecord', 'Cost', 'entries', 'RunReco
            'counts_from_plain', 'read_ledger']
 
 # %% ../../nbs/09_training/10_record.ipynb #rc00001
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -135,7 +135,10 @@ class RunRecord:
         "The record that record.json holds, which is checked; and what is beside it."
         same = {name: plain.get(name) for name in (*WRITTEN, "command", "surroundings")}
         splits = {split: counts_from_plain(counts) for split, counts in plain["splits"].items()}
-        first = FirstStageRecord(**plain["first"]) if plain.get("first") else None
+        first = plain.get("first")
+        if first:  # an earlier version kept more
+            known = {f.name for f in fields(FirstStageRecord)}
+            first = FirstStageRecord(**{name: value for name, value in first.items() if name in known})
         return cls(**same, evaluated=splits, first=first, **where)
 
     @classmethod
