@@ -2,7 +2,7 @@
 
     python benchmarks/gpu.py --out FOLDER [--root FOLDER]
 
-Writes FOLDER/gpu.json, and FOLDER/gpu-bf16.json; two minutes on an H100.
+Writes FOLDER/gpu.json, and FOLDER/gpu-bf16.json.
 """
 
 import argparse
