@@ -37,6 +37,7 @@ from pde_nb.methods.baselines import GroupDRO, Resampling, Subsample
 from pde_nb.methods.pde import PDE
 from pde_nb.networks.heads import embeddings
 from pde_nb.networks.models import default_model, input_settings, make_model
+from pde_nb.training.fit import robust_fit
 from pde_nb.training.presets import DEFAULTS
 from pde_nb.training.selection import outputs
 from pde_nb.training.trainer import Trainer, train
@@ -370,6 +371,14 @@ class Study:
             on_val[asked] = self.heads(x, self.val, at, asked, C)
         return on_val
 
+    def auto(self, base):
+        "What `method='auto'` takes, with the plain settings of the library."
+        how = dict(weights=self.task.weights, inputs=self.task.inputs, device=self.task.device)
+        fit = robust_fit(self.task.model, self.data, "auto", seed=self.seed, bar=False, **how)
+        self.passes += fit.record.curve[-1]["passes"]
+        self.notes += [note for note in fit.record.notes if note.startswith("auto: ")]
+        return self.both(fit.selected)
+
     # models of scikit-learn
 
     @cache
@@ -458,7 +467,7 @@ def contenders(data):
     for addition, names in ADDED.items():
         for base in names:
             found[base if addition == "base" else f"{base}_{addition}"] = base, addition
-    return found
+    return found | dict(auto=("auto", "auto"))
 
 
 def packed(hits, groups):
@@ -491,8 +500,8 @@ def run_contender(name, task, data, seeds, out, say):
     other.parent.mkdir(parents=True, exist_ok=True)
     trials, hidden = ([*read_measurement(p)["trials"]] if p.exists() else [] for p in (path, other))
     del hidden[len(trials) :]
-    fitted = base in ("heads", "logistic", "trees")
-    chosen = {} if fitted else {base: tuned(task, data, base, out, say)}
+    untuned = base in ("heads", "logistic", "trees", "auto")
+    chosen = {} if untuned else {base: tuned(task, data, base, out, say)}
     first = half_a(data)
     halves = [data.train_groups.part(data.rows("test")[half]) for half in (first, ~first)]
     for seed in seeds[len(trials) :]:
