@@ -26,7 +26,7 @@ def diagnose(*, opened: DataOptions, json: Output | None = None):
     from pde_nb.analysis.diagnosis import MAX_VALUES, without_attribute
     from pde_nb.analysis.diagnosis import diagnose as examine
     from pde_nb.data.published import BENCHMARKS
-    from pde_nb.grouping.labelling import ENOUGH, FEW, describe_labels, labelled_data, labels_text
+    from pde_nb.grouping.labelling import describe_labels, labels_text
 
     data, columns = open_typed(opened.opened()), None
     words = data_words(opened.opened())
@@ -38,21 +38,21 @@ def diagnose(*, opened: DataOptions, json: Output | None = None):
         columns = {name: v for name, v in columns.items() if 2 <= len(set(v)) <= MAX_VALUES}
         data, train = without_attribute(data), f"{train} --attribute COLUMN"
     labels = describe_labels(data) if data.partial else []
-    more = dict(labels=labels) if labels else {}
     lines = []
-    for of in labels:
-        if of["accuracy"] is None or of["smallest"] < FEW:
-            again = data_words(opened.opened() | dict(attribute=of["name"]))
-            lines.append(command_line("data", "sample", *again, "--out", "to_label.csv"))
-    if labels and labelled_data(data) is None:
-        few = f"too few labelled rows for a diagnosis: it needs {ENOUGH} of each class and of each value"
-        found, said = dict(verdict=None, note=few), few
-    else:
+    try:
         said = examine(data, columns=columns, command=train)
         found, next_line = said.to_dict(), said.suggestion["command"]
         if columns and said.candidates:
             next_line = command_line("diagnose", *words, "--attribute", said.candidates[0]["name"])
         lines.append(next_line)
+    except ValueError as e:
+        if not labels:
+            raise
+        found, said = dict(verdict=None, note=str(e)), e
+    for of in labels:
+        again = data_words(opened.opened() | dict(attribute=of["name"]))
+        lines.append(command_line("data", "sample", *again, "--out", "to_label.csv"))
+    more = dict(labels=labels) if labels else {}
     answer(json, found | more, *map(labels_text, labels), said)
     say_next(*lines)
 
@@ -129,9 +129,6 @@ def sample(*, opened: DataOptions, out: str, n: Whole = 200, seed: Whole = 0):
         n: rows to label, ≥ 1; of validation, which also chooses the epoch, and then of training
         seed: of the rows that are drawn, ≥ 0
     """
-    import numpy as np
-
-    from pde_nb.data.blanks import blank_cells
     from pde_nb.grouping.labelling import write_sheet
 
     attribute = (opened.attribute or [""])[0]
@@ -144,10 +141,5 @@ def sample(*, opened: DataOptions, out: str, n: Whole = 200, seed: Whole = 0):
         options["as"] = [*others, f"{attribute}=drop"]
     data = open_typed(options)
     shown = shown or shown_columns(opened, len(data))
-    column = np.full(len(data), None, object)
-    if attribute in shown:
-        known = ~blank_cells(shown[attribute])
-        cells = shown[attribute][known].tolist()
-        column[known] = [int(v) if isinstance(v, float) and v.is_integer() else v for v in cells]
     splits = (opened.split or "split") in shown
-    show(write_sheet(out, data, column, attribute, shown, n, seed, splits))
+    show(write_sheet(out, data, attribute, shown, n, seed, splits))

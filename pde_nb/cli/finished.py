@@ -9,7 +9,7 @@ __all__ = ['PAGES', 'predict', 'evaluate', 'judge_other', 'report', 'page_of']
 import sys
 from pathlib import Path
 
-from .ending import answer, command_line, say_next, show
+from .ending import answer, command_line, last_words, say_next, show
 from .options import Output, Words, data_words, open_again
 
 # %% ../../nbs/14_cli/04_finished.ipynb #pr0005
@@ -137,7 +137,7 @@ def judge_other(run, other, label, attribute, root, device, json):
 PAGES = (".md", ".html", ".htm")  # how the name of a page ends
 
 
-def report(runs: Words, /, *, html: bool = False, out: str | None = None, data: str | None = None):
+def report(runs: Words, /, *, html: bool = False, out: Output | None = None, data: str | None = None):
     """One page of a finished run, or of several on the same data.
 
     Every group, classes, calibration, rates, mistakes, curves, for pictures what the model looks at, and how
@@ -152,38 +152,33 @@ def report(runs: Words, /, *, html: bool = False, out: str | None = None, data: 
         out: write to this file: Markdown where it ends in .md, else HTML
         data: file or folder of the data, where it is no longer where it was
     """
-    from pde_nb.core.seals import writable_folder
     from pde_nb.training.record import RunRecord
 
+    if out and not out.lower().endswith(PAGES):
+        raise ValueError(f"--out {out}: name a file that ends in {' or '.join(PAGES)}.")
     records = [RunRecord.read(run) for run in runs]
-    file = None
-    if out or html:
-        folder = records[0].folder if len(records) == 1 and records[0].folder else Path()
-        file = Path(out) if out else folder / "report.html"
-        if file.suffix.lower() not in PAGES or file.is_dir():
-            raise ValueError(f"--out {out}: name a file that ends in {' or '.join(PAGES)}.")
-        writable_folder(file.parent)
     page = page_of(records, data)
-    if file is None:
+    if html and not out:
+        folder = records[0].folder if len(records) == 1 else None
+        out = (folder or Path()) / "report.html"
+    if not out:
         show(page)
         return say_next(command_line("report", *runs, "--html"))
-    show(f"written to {page.save(file)}")
+    show(f"written to {page.save(out)}")
     words = data_words(records[0].opened or {}) or "--data WHAT --label COLUMN --attribute COLUMN".split()
     say_next(command_line("compare", *words))
 
 
 def page_of(records, data: str | None):
     "The page of runs, with what the models say where they can be asked."
-    from pde_nb.analysis.predictions import Answers
-    from pde_nb.report.report import default_split, make_page, report
+    from pde_nb.report.report import report
 
-    split = default_split(records[0])
     try:
         if records[0].folder is None:
             raise ValueError("this is a record without weights, so the model cannot be asked again.")
-        return report([one.folder or one for one in records], open_again(records[0].folder, data))
+        return report(records, open_again(records[0].folder, data))
     except (ValueError, ImportError) as e:
         if data:
             raise
-        known = Answers(split, note=f"not shown: {e}") if len(records) == 1 else None
-        return make_page(records, split, known)
+        last_words(f"mistakes and calibration are not shown: {e}")
+        return report(records)

@@ -58,10 +58,7 @@ def train(
         json: write the test figures as JSON; - prints them
     """
     from pde_nb.core.environment import is_main
-    from pde_nb.training.fit import RunOptions, robust_fit
-    from pde_nb.training.folder import TIME_UP
-    from pde_nb.training.grouped import with_groups
-    from pde_nb.training.logs import asked_logs
+    from pde_nb.training.fit import robust_fit
     from pde_nb.training.record import record_parts
     from pde_nb.training.settings import keep_memory
     from pde_nb.training.spec import choose
@@ -72,32 +69,21 @@ def train(
         if is_main():
             show(*parts, stream=sys.stderr if json == SCREEN else None)
 
-    asked_logs(log, out or ".")  # what is missing is said before the work
     settings, inputs = asked.split()
-    keep = {name: settings.pop(name) for name in ("checkpoint_every",) if name in settings}
-    RunOptions(minutes=minutes, **keep)
     data = open_typed(opened.opened())
     say(data.describe(), "", data.columns or "")
     how = dict(schedule=asked.schedule, preset=preset, inputs=inputs, train_by=settings.pop("train_by", None))
-    last = "pde" if method == "auto" else method
     if not out:
-        name = Path(choose(data, network.model, last, **how).model).name
-        out = f"runs/{data.name}-{method}-{name}-seed{seed}"
+        chosen = choose(data, network.model, "pde" if method == "auto" else method, **how)
+        out = f"runs/{data.name}-{method}-{Path(chosen.model).name}-seed{seed}"
     folder = Path(out)
-    how |= dict(weights=network.start, device=network.device)
-    kept = None if restart else folder
-    whole = with_groups(data, asked.groups, model=network.model, method=last, **how, out=kept)
-    for note in whole.notes[len(data.notes) :]:
-        say(f"note: {note}\n")
-    keep |= dict(out=folder, restart=restart, opened=opened_with(opened), minutes=minutes, on_epoch=log)
-    how |= dict(groups=asked.groups, seed=seed, began=lambda *run: say(plan_text(*run)))
-    fit = robust_fit(network.model, whole, method, **how, **keep, **settings)
+    how |= dict(weights=network.start, device=network.device, groups=asked.groups, seed=seed)
+    how |= dict(out=folder, restart=restart, minutes=minutes, opened=opened_with(opened), on_epoch=log)
+    how |= dict(began=lambda *run: say(plan_text(*run)))
+    fit = robust_fit(network.model, data, method, **how, **settings)
     told = ["", *record_parts(fit.record)]
     if not fit.run:
-        ended = "finished before"
-        if fit.record.stopped == TIME_UP:
-            ended = f"ended early ({TIME_UP}); it goes on with a larger --minutes, --restart trains it anew"
-        told.insert(0, f"this run was {ended}; its report:")
+        told.insert(0, "this run had ended before; where its time was up, a larger --minutes lets it go on:")
     if not is_main():
         return
     answer(json, fit.record.figures(fit.record.splits[-1]).to_dict(), *told, f"\nwritten to {folder}")
@@ -107,19 +93,12 @@ def train(
 # %% ../../nbs/14_cli/03_train.ipynb #tr0008
 def plan_text(run, config: dict) -> str:
     "What a run is going to do, in a few lines; `config` is that of its spec."
-    from pde_nb.grouping.labelling import validation_note
     from pde_nb.methods.base import settings_text
 
-    n_weights = sum(p.numel() for p in run.model.parameters())
-    network = f"model {config['model']}, weights {config['weights']}"
-    settings = config["settings"].items()
-    settings = [f"{name} {value}" for name, value in settings if value not in (None, False, "none")]
-    note = validation_note(run.data)
     begins = f"begins with {len(run.method.pacing.active(0)):,} of {len(run.train_rows):,} examples"
-    plan = [f"method {run.method.name}, {settings_text(run.method.settings())}; {begins}"]
-    plan += [f"note: {note}"] if note else []
-    first = f"{network}, {n_weights:,} parameters, on {config['device']}"
-    return "\n".join([first, "settings " + ", ".join(settings), *plan])
+    plan = f"method {run.method.name}, {settings_text(run.method.settings())}; {begins}"
+    network = "model {model}, weights {weights}, on {device}".format(**config)
+    return f"{network}\nsettings {settings_text(config['settings'])}\n{plan}"
 
 # %% ../../nbs/14_cli/03_train.ipynb #cm0005
 def compare(
@@ -154,7 +133,7 @@ def compare(
         jobs: runs side by side, each in a process of its own, ≥ 1; or the address of a Dask scheduler
         print_runs: print a pde train for each run that is known, to be made anywhere; compare reads them
     """
-    from pde_nb.comparison.comparison import LENGTHS, check_apart, combinations, run_folder
+    from pde_nb.comparison.comparison import combinations, run_folder
     from pde_nb.comparison.comparison import compare as compare_all
     from pde_nb.core.arguments import number
     from pde_nb.report.report import comparison_page
@@ -170,13 +149,11 @@ def compare(
     tried = ({},) if "lr" in settings else None
     if tune:
         tried = combinations(set_values(tune))
-    check_apart(tried or ({},), settings, LENGTHS)
     how = dict(methods=None if list(methods) == ["all"] else list(methods), seeds=range(seeds), tried=tried)
     how |= dict(schedule=asked.schedule, model=network.model, weights=network.start, inputs=inputs)
     how |= dict(device=network.device, groups=asked.groups, on_epoch=log, passes=budget, **settings)
     if print_runs:
-        words = data_words(opened.opened()) + data_words(vars(network) | dict(groups=None))
-        words += ["--groups", asked.groups] * (asked.groups != "auto")
+        words = [*data_words(opened.opened() | vars(network)), "--groups", asked.groups]
         return show("\n".join(run_lines(data, folder, words, settings | inputs, how)))
     with workers(jobs) as n:
         found = compare_all(data, folder, say=show, jobs=n, **how)

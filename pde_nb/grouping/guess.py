@@ -11,7 +11,6 @@ __all__ = ['CS', 'FOLDS', 'MOST_ROWS', 'PRIOR_ROWS', 'TEACHING', 'DIRECTIONS', '
            'judged_apart', 'predict_groups', 'with_guess', 'prediction_notes']
 
 # %% ../../nbs/06_grouping/02_guess.ipynb #gg400004
-import time
 import warnings
 from dataclasses import dataclass, replace
 
@@ -243,8 +242,8 @@ class AttributeGuess:
     probability: Float[np.ndarray, "n values"]  # rows sum to 1; one-hot where labelled
     codes: Int[np.ndarray, " n"]  # the most probable value
     certainty: Float[np.ndarray, " n"]  # its probability: 1 where labelled
-    # plain values: attribute, C, temperature, helped, figures of the probe, notes, seconds, and of every
-    # group of every split labelled, guessed, expected and probably wrong rows
+    # plain values: attribute, C, temperature, helped, figures of the probe, and of every group of every
+    # split labelled, guessed, expected and probably wrong rows
     record: dict
 
 
@@ -263,7 +262,6 @@ def guess_attribute(
 
     Raises `ValueError` where the labelled rows are too few or of one value only, and where the probe is no
     better than guessing."""
-    start = time.perf_counter()
     y, codes, split = (np.asarray(v).astype(np.int64) for v in (y, codes, split))
     classes = list(map(str, classes or range(int(y.max()) + 1)))
     values = list(map(str, range(int(codes.max()) + 1) if values is None else values))
@@ -279,16 +277,9 @@ def guess_attribute(
             f"more than these {teach.sum()} rows, or use other inputs."
         )
     p = correct_splits(probe, x, y, codes, split, chosen)
-    hard, n_filled = name_rows(p, y, codes, split)
-    notes = []
-    if n_filled:
-        notes.append(
-            f"{n_filled:,} groups that labelled rows belong to had no training row by its likeliest value;"
-            " the rows that are likeliest for them were taken: look at these, or label some by hand"
-        )
+    hard = name_rows(p, y, codes, split)
     record = dict(attribute=attribute, C=probe.C, temperature=probe.temperature, helped=probe.helped)
     record |= dict(figures=probe.figures, groups=group_counts(p, hard, y, codes, split, classes, values))
-    record |= dict(notes=notes, seconds=time.perf_counter() - start)
     return AttributeGuess(p, hard, p[np.arange(len(y)), hard], record)
 
 
@@ -296,7 +287,7 @@ def check_labelled(y, codes, teach, attribute: str, classes: list, values: list)
     "Raises `ValueError` for too few labelled rows: of a value, or of a class."
     counts = np.bincount(codes[teach], minlength=len(values))
     of_class = np.bincount(y[teach], minlength=len(classes))
-    if counts.min() < FEWEST or len(values) < 2:
+    if len(values) < 2 or counts.min() < FEWEST:
         found = ", ".join(f"{value!r} in {n:,}" for value, n in zip(values, counts)) or "nowhere"
         raise ValueError(
             f"{attribute!r} is filled in for {(codes >= 0).sum():,} rows, {teach.sum():,} of them in "
@@ -335,9 +326,9 @@ def shares_of_chosen(p, y, codes, split) -> Float[np.ndarray, "classes values"]:
     return shares
 
 
-def name_rows(p, y, codes, split) -> tuple[Int[np.ndarray, " n"], int]:
-    "The value of each row; and how many groups would have had no training row by its likeliest value."
-    hard, n_filled = p.argmax(1), 0
+def name_rows(p, y, codes, split) -> Int[np.ndarray, " n"]:
+    "The value of each row: the likeliest, but that no group with labelled rows is without a training row."
+    hard = p.argmax(1)
     seen = (codes >= 0) & np.isin(split, TEACHING)
     for c, v in np.unique(np.stack([y[seen], codes[seen]], 1), axis=0).tolist():
         cell = np.flatnonzero((split == 0) & (y == c))
@@ -347,8 +338,7 @@ def name_rows(p, y, codes, split) -> tuple[Int[np.ndarray, " n"], int]:
         free = cell[several & (codes[cell] < 0)]
         rows = free[np.argsort(-p[free, v], kind="stable")][: max(1, round(p[cell, v].sum()))]
         hard[rows] = v
-        n_filled += len(rows) > 0
-    return hard, n_filled
+    return hard
 
 
 def group_counts(p, hard, y, codes, split, classes: list, values: list) -> list[dict]:
@@ -411,15 +401,11 @@ def judged_apart(data: Data) -> bool:  # with blanks
 def predict_groups(
     data: Data,  # with blanks in an attribute
     seen: Representation,  # of all its rows, see `represent`
-    *,
-    most_wrong: float = MOST_WRONG,  # expected share of wrong rows in a balanced set, in [0, 1]
     chosen: bool = False,  # whether rows were chosen for labelling, and not drawn at random
 ) -> Data:
     """The data with groups for all rows; what was labelled by hand keeps its label.
 
-    Raises `ValueError` for data without blanks, and where the labelled rows do not teach the attribute."""
-    if not data.partial:
-        raise ValueError("every training and validation row has its group: there is nothing to predict.")
+    Raises `ValueError` where the labelled rows do not teach the attribute."""
     coding, certainty, codes = without_unlabelled(data.train_groups), np.ones(len(data)), [data.y]
     guesses, columns = {}, dict(data.attributes)
     for name, values in zip(coding.variables[1:], coding.values[1:]):
@@ -436,13 +422,13 @@ def predict_groups(
     for code, name in enumerate(SPLITS):
         rows = np.flatnonzero(data.split == code)
         if len(rows):
-            trusted[rows] = trusted_rows(groups.ids[rows], certainty[rows], most_wrong)
+            trusted[rows] = trusted_rows(groups.ids[rows], certainty[rows])
             judged[name] = judged_by(groups.part(rows), data.labelled[rows])
     if judged.get("test") == "predicted" and data.labelled[data.split == 2].any():
         judged["test"] = "some"
     if judged_apart(data):
         judged |= dict.fromkeys(judged.keys() - {"train"}, "given")
-    record = dict(how="probe", seen=seen.what, most_wrong=most_wrong, chosen=chosen)
+    record = dict(how="probe", seen=seen.what, most_wrong=MOST_WRONG, chosen=chosen)
     record["attributes"] = {name: guess.record for name, guess in guesses.items()}
     guess = Guess("probe", data.labelled, certainty, columns, judged, record)
     return with_guess(data, replace(groups, trusted=trusted), guess, prediction_notes(data, groups, guess))
@@ -473,13 +459,6 @@ def prediction_notes(data: Data, groups: Groups, guess: Guess) -> list[str]:
             f"{name!r} was predicted where it is blank, from {n:,} labelled rows of training and validation: "
             f"right on {right} of labelled rows that the probe had not seen; seen: {guess.record['seen']}"
         )
-        notes += record["notes"]
-    by = {"some": "the labelled rows alone", "predicted": "labelled rows and predicted groups together"}
-    by["given"] = "the groups that were given to be judged by"
-    if guess.judged.get("val") in by:
-        notes.append(f"the epoch is chosen by {by[guess.judged['val']]}")
-    if guess.judged.get("test") == "some":
-        notes.append("the groups of the test set are those of its labelled rows")
     if guess.judged.get("test") == "predicted":
         notes.append(
             "no test row has a label, so the groups of the test set are predicted ones; its figures by group "

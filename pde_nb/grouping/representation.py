@@ -144,10 +144,10 @@ def view_of(data: Data, model, weights, options: dict, seed: int, device, progre
     kind, own = data.inputs.kind, isinstance(model, nn.Module)
     learned = weights not in (None, "none")
     if kind in ("features", "table"):
-        inputs, left_out = without_attributes(data)
-        source = make_source(replace(data, inputs=inputs), device=device, **options)
-        what = "the features, standardised" if kind == "features" else "the columns as the network gets them"
-        what += f", without {' and '.join(map(repr, left_out))}: that is the attribute" if left_out else ""
+        source = make_source(replace(data, inputs=without_attributes(data)), device=device, **options)
+        what = "the features, standardised"
+        if kind == "table":
+            what = "the columns as the network gets them, but for the attributes"
         return View(source, lambda batch: [batch.cpu().numpy()], what, standardise=False)
     if learned and not own:
         fetch_weights(model, kind, weights)  # before pictures are decoded
@@ -158,23 +158,22 @@ def view_of(data: Data, model, weights, options: dict, seed: int, device, progre
     if source.kind == "texts":
         what = f"the tokens of each text, counted in {BUCKETS:,} buckets (as log(1 + count))"
         return View(source, word_counts, what, standardise=False)
-    h, w = pooled(np.zeros((1, *source.shape), np.float32), PICTURE_SIDE).shape[2:]
-    return View(source, small_pixels, f"the pictures, averaged down to {h} × {w} pixels, and their colours")
+    what = "the pictures, averaged down to at most 16 × 16 pixels, and their colours"
+    return View(source, small_pixels, what)
 
 
 def without_attributes(data: Data):
-    "The inputs, of a table without columns that are attributes; and these. `ValueError` where none is left."
-    inputs = data.inputs
-    names = inputs.names if inputs.kind == "table" else []
-    left_out = [name for name in names if name in data.attributes]
-    if left_out and len(left_out) == len(names):
-        raise ValueError(f"the table has no column beside the attribute {', '.join(left_out)}; add features.")
-    return inputs.only([name for name in names if name not in left_out]) if left_out else inputs, left_out
+    "The inputs, of a table without columns that are attributes. `ValueError` where none is left."
+    if data.inputs.kind != "table":
+        return data.inputs
+    names = [name for name in data.inputs.names if name not in data.attributes]
+    if not names:
+        raise ValueError("the table has no column beside its attributes; add features.")
+    return data.inputs.only(names)
 
 
 def network_view(data: Data, model, weights, source: Source, seed: int) -> View | None:
     "What enters the head of a network, and its earlier layers; None where no head can be listened to."
-    own, texts = isinstance(model, nn.Module), source.kind == "texts"
     shapes = dict(n_classes=data.n_classes, kind=source.kind, shape=source.shape)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of a new head: the run will say it
@@ -183,9 +182,7 @@ def network_view(data: Data, model, weights, source: Source, seed: int) -> View 
     rows = np.flatnonzero(data.split >= 0)[:2]
     two = source.batch(rows)
     check_output(net, two, data.n_classes)
-    whose = "its pretrained weights" if weights == "pretrained" else f"the weights {Path(str(weights)).name}"
-    title = f"{type(model).__name__} as it was given" if own else f"{Path(model).name} with {whose}"
-    earlier = "means over the tokens of earlier layers" if texts else "figures of its earlier maps"
+    title = type(model).__name__ if isinstance(model, nn.Module) else Path(model).name
     for layers in (True, False):
         see = head_and_layers(net, layers)
         try:
@@ -193,7 +190,7 @@ def network_view(data: Data, model, weights, source: Source, seed: int) -> View 
         except (ValueError, IndexError):  # layers of another kind
             continue
         if len(seen[0]) == len(rows):
-            more = f", and {earlier}" if len(seen) > 1 else ""
+            more = ", and figures of earlier layers" if len(seen) > 1 else ""
             return View(source, see, f"what enters the head of {title}{more}, before training")
     return None
 

@@ -35,7 +35,6 @@ def with_groups(
     *,
     weights="pretrained",  # these as for `robust_fit`: they say what the network sees before training
     device=None,
-    most_wrong: float = MOST_WRONG,  # expected share of wrong rows in a balanced set, in [0, 1]
     out=None,  # folder of the run: what it keeps is read, where it is of the same data
     bar: bool = True,  # show progress
     **asked,  # model, method, schedule, preset, inputs, train_by: as for `robust_fit`
@@ -60,7 +59,7 @@ def with_groups(
         own=fingerprint(model) if own else "",  # other weights see otherwise
         weights=str(weights),
         inputs={k: str(v) for k, v in chosen.inputs.items() if k in ("size", "max_tokens", "centre")},
-        most_wrong=float(most_wrong),
+        most_wrong=MOST_WRONG,
     )
     if part is not data:
         reasons["train_by"] = list(part.train_groups.variables[1:])
@@ -71,7 +70,7 @@ def with_groups(
             return with_kept(data, kept)
     how = dict(weights=weights, inputs=chosen.inputs, device=device or "cpu", progress=bar)
     seen = represent(data, model, **how)
-    whole = predict_groups(part, seen, most_wrong=most_wrong, chosen=groups == "chosen")
+    whole = predict_groups(part, seen, groups == "chosen")
     guess = replace(whole.guess, record=whole.guess.record | dict(asked=reasons))
     return replace(whole, guess=guess)
 
