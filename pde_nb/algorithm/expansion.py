@@ -35,7 +35,7 @@ def draw_order(
         raise ValueError(
             f"the schedule asks for {total:,} more examples in {len(sizes)} expansions, "
             f"but only {len(unused):,} of {len(groups):,} are unused after the warm-up; "
-            "lower n_expansions or expand_by, or pass n_expansions=None to stop when the data is used up."
+            "let it expand less often, or by fewer."
         )
     if draw == "uniform":
         return rng.permutation(unused)[:total]
@@ -146,8 +146,7 @@ def expansion_plan(
     if used < n / 2:
         warnings.warn(
             f"run to its end, this schedule trains on {used:,} of {n:,} examples ({100 * used / n:.1f} %) "
-            "and never sees the others; raise n_expansions or expand_by, or pass n_expansions=None to use "
-            "all.",
+            "and never sees the others; let it expand more often, or by more.",
             stacklevel=2,
         )
     return plan
@@ -163,7 +162,7 @@ def ledger(
         entered = plan.entered(k)
         new.append(entered[np.sort(np.unique(entered, return_index=True)[1])])
     stage = np.repeat(np.arange(len(began)), [len(e) for e in new])
-    example = np.concatenate(new)
+    example = np.concatenate([plan.order[:0], *new])  # before the first epoch none
     columns = [example, plan.groups.ids[example], stage, np.asarray(began)[stage]]
     return np.rec.fromarrays(columns, names="example,group,stage,epoch")
 

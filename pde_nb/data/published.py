@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['PUBLISHED', 'IDENTITIES', 'BUNDLES', 'BIRDS', 'BENCHMARKS', 'CUT', 'ATTEMPTS', 'NETWORK', 'DAMAGE', 'Benchmark',
            'set_folder', 'table_file', 'published_rows', 'table_of', 'check_columns', 'count_cells', 'check_rows',
-           'what_lacks', 'read_published', 'with_class_terms', 'open_data', 'examine', 'download', 'ask_rest',
-           'Unavailable', 'fetch', 'unpacked_set']
+           'what_lacks', 'read_published', 'open_data', 'examine', 'download', 'ask_rest', 'Unavailable', 'fetch',
+           'unpacked_set']
 
 # %% ../../nbs/04_data/08_published.ipynb #ea9b6d9c
 import hashlib
@@ -18,7 +18,7 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
 from urllib.error import URLError
@@ -29,7 +29,6 @@ import numpy as np
 from jaxtyping import Int
 from tqdm.auto import tqdm
 
-from ..algorithm.groups import Overlap
 from ..core.arguments import did_you_mean, lookup
 from ..core.environment import need
 from ..core.seals import writable_folder
@@ -242,15 +241,6 @@ def read_published(
     options = dict(eval_groups="overlap") if len(others) > 1 else {}
     options |= dict(label=label, classes=about.values[0], values=values, name=name, notes=notes)
     return make_data(inputs, rows[label].to_numpy(np.int64), attributes, rows["split"].to_numpy(), **options)
-
-# %% ../../nbs/04_data/08_published.ipynb #be57734f
-def with_class_terms(data: Data) -> Data:
-    "The data, which is judged by overlapping groups, judged by each class as a whole too."
-    groups = data.eval_groups
-    names = tuple(f"all y={c}" for c in data.classes)
-    of_class = data.y[:, None] == np.arange(data.n_classes)
-    member = np.concatenate([groups.member, of_class], 1)
-    return replace(data, eval_groups=Overlap(member, (*groups.names, *names)))
 
 # %% ../../nbs/04_data/08_published.ipynb #be000004
 def open_data(

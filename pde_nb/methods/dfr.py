@@ -96,24 +96,6 @@ def halves(
     in_first = rank < ((groups.counts + 1) // 2)[groups.ids]
     return np.flatnonzero(in_first), np.flatnonzero(~in_first)
 
-# %% ../../nbs/07_methods/07_dfr.ipynb #d237978c
-@dataclass(frozen=True, eq=False)
-class Embedded:
-    "Examples as they enter the last layer."
-
-    x: Float[np.ndarray, "n d"]
-    y: Int[np.ndarray, " n"]  # classes
-    groups: Groups
-
-    def part(self, at: Int[np.ndarray, " some"]) -> "Embedded":
-        "Some of the examples."
-        return Embedded(self.x[at], self.y[at], self.groups.part(at))
-
-    def joined(self, other: "Embedded") -> "Embedded":
-        "These examples and others, whose groups have the same coding."
-        x, y = np.concatenate([self.x, other.x]), np.concatenate([self.y, other.y])
-        return Embedded(x, y, self.groups.joined(other.groups))
-
 # %% ../../nbs/07_methods/07_dfr.ipynb #0193283d
 @dataclass
 class DFR(Fitted):
@@ -152,25 +134,29 @@ class DFR(Fitted):
 
     def after_first(self, first: FirstStageResult, model) -> list[str]:
         "Fit the last layer anew, as the mean of regressions on balanced subsets, and put it into the model."
-        train, val = (Embedded(*first.embedded(split)) for split in ("train", "val"))
-        data = train.joined(val) if self.on == "both" else train if self.on == "train" else val
-        self.check_fitted(train if self.on == "both" else data)  # each part of it has to have every class
-        mean, scale = moments(train.x)
+        train, val = first.embedded("train"), first.embedded("val")
+        x, y = (np.concatenate(both) for both in zip(train[:2], val[:2]))  # of training, then of validation
+        groups, n_train = train[2].joined(val[2]), len(train[1])
+        parts = dict(train=np.arange(n_train), val=np.arange(n_train, len(y)), both=np.arange(len(y)))
+        rows = parts[self.on]
+        part = parts["train" if self.on == "both" else self.on]  # of both training has to have every class
+        self.check_fitted(y[part], groups.part(part))
+        mean, scale = moments(x[:n_train])
         rng = stream(self.seed, "head")
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
-            tried = self.tune(val, data, rng, mean, scale)
-            subsets = [balanced_subset(data.groups, rng, self.cap) for _ in range(self.subsets)]
+            tried = self.tune(x, y, groups, parts, rng, mean, scale)
+            subsets = [self.subset(groups, rows, rng) for _ in range(self.subsets)]
             _, C, class_weight, self.held_right = tried[0]
-            weight, bias = self.fit_mean(C, class_weight, data, subsets, mean, scale)
+            weight, bias = self.fit(x, y, subsets, C, class_weight, mean, scale)
         model.load_state_dict(first.model.state_dict())
-        check_ends_in_head(first, train.x)
+        check_ends_in_head(first, x[:n_train])
         put_head(model, weight, bias, mean, scale)
         if self.on != "val":
             used = np.unique(np.concatenate(subsets))
-            self.used = used[used < len(train.y)]
+            self.used = used[used < n_train]
             self.pacing = self.make_pacing()
-        size, n_groups = len(subsets[0]), (data.groups.counts > 0).sum()
+        size, n_groups = len(subsets[0]), (groups.part(rows).counts > 0).sum()
         names = [candidate_text(strength, more) for _, strength, more, _ in tried[:7]]
         accuracies = ", ".join(f"{name} {100 * one[0][0]:.1f} %" for name, one in zip(names, tried))
         notes = [
@@ -188,71 +174,70 @@ class DFR(Fitted):
             notes.append(f"{slow} regressions stopped before they had converged")
         return notes
 
-    def tune(self, val: Embedded, data: Embedded, rng, mean, scale) -> list[tuple]:
+    def subset(self, groups: Groups, rows: Int[np.ndarray, " some"], rng) -> Int[np.ndarray, " fewer"]:
+        "A balanced subset of some rows."
+        return rows[balanced_subset(groups.part(rows), rng, self.cap)]
+
+    def tune(self, x, y, groups: Groups, parts: dict, rng, mean, scale) -> list[tuple]:
         """What was tried, the best first: its score on held-out validation examples, strength, class weight,
         and which of the examples it has right (None unless cross-fitted)."""
-        judged, folds = self.folds(val, data, rng)
+        at, folds = self.folds(groups, parts, rng)
         if self.as_authors and self.on == "val":
-            mean, scale = moments(data.x[folds[0][0][0]])
+            mean, scale = moments(x[folds[0][0][0]])
         weights, iterations = [None], 100  # all classes alike; then one that weighs more, the last one first
         if self.as_authors and self.on == "train":
             weights += [{k: w} for k in reversed(range(self.groups.shape[0])) for w in CLASS_WEIGHTS]
             iterations = 20
-        x, tried = (judged.x - mean) / scale, []
+        judged, tried = (x[at] - mean) / scale, []
         for C in self.strengths:
             for class_weight in weights:
-                said = np.zeros_like(judged.y)
+                said = np.zeros_like(y[at])
                 for subsets, held in folds:
-                    how = subsets, mean, scale, iterations
-                    weight, bias = self.fit_mean(C, class_weight, data, *how)
-                    said[held] = (x[held] @ weight.T + bias).argmax(1)
-                counts = count_correct(said, judged.y, judged.groups)
+                    how = C, class_weight, mean, scale, iterations
+                    weight, bias = self.fit(x, y, subsets, *how)
+                    said[held] = (judged[held] @ weight.T + bias).argmax(1)
+                counts = count_correct(said, y[at], groups.part(at))
                 score = counts.worst_group, 0 if self.as_authors else float(averages(counts)["group_mean"])
-                right = said == judged.y if self.cross_fitted else None
-                tried.append((score, C, class_weight, right))
+                tried.append((score, C, class_weight, said == y[at] if self.cross_fitted else None))
         return sorted(tried, key=lambda one: one[0], reverse=True)
 
-    def folds(self, val: Embedded, data: Embedded, rng) -> tuple[Embedded, list]:
-        "The examples that candidates are judged on, and parts of them with the subsets to fit for each."
-        if self.on == "val" and not self.cross_fitted:
-            one, other = halves(data.groups, rng, self.as_authors)
-            subset = one[balanced_subset(data.groups.part(one), rng)]
-            return data.part(other), [([subset], slice(None))]
+    def folds(self, groups: Groups, parts: dict, rng) -> tuple[Int[np.ndarray, " judged"], list]:
+        "The rows that candidates are judged on, and parts of them with the subsets to fit for each."
+        val = parts["val"]
         if self.on == "train":
-            return val, [([balanced_subset(data.groups, rng, self.cap)], slice(None))]
-        part, n_train, folds = random_rank(val.groups, rng) % 5, len(data.y) - len(val.y), []
+            return val, [([self.subset(groups, parts["train"], rng)], slice(None))]
+        if not self.cross_fitted:
+            one, other = halves(groups.part(val), rng, self.as_authors)
+            return val[other], [([self.subset(groups, val[one], rng)], slice(None))]
+        fold, folds = random_rank(groups.part(val), rng) % 5, []
         for k in range(5):
-            rest = np.concatenate([np.arange(n_train), n_train + np.flatnonzero(part != k)])
-            groups = data.groups.part(rest)
-            subsets = [rest[balanced_subset(groups, rng, self.cap)] for _ in range(3)]
-            folds.append((subsets, part == k))
+            rest = np.setdiff1d(parts[self.on], val[fold == k])
+            folds.append(([self.subset(groups, rest, rng) for _ in range(3)], fold == k))
         return val, folds
 
-    def fit_mean(self, C: float, class_weight, data: Embedded, subsets, mean, scale, iterations: int = 100):
-        "Weight and bias of the mean of the regressions on some subsets."
-        how = C, class_weight, iterations
-        fits = [self.fit((data.x[at] - mean) / scale, data.y[at], *how) for at in subsets]
+    def fit(self, x, y, subsets, C: float, class_weight, mean, scale, iterations: int = 100):
+        """Weight and bias of the mean of the regressions on some subsets.
+        Raises `CannotRun` where a class is missing in one."""
+        n, fits = self.groups.shape[0], []
+        for at in subsets:
+            if len(np.unique(y[at])) < n:
+                raise CannotRun("a part of the rows for a head has no example of some class; give more rows.")
+            how = C, n, self.seed, class_weight, iterations, self.penalty
+            fits.append(sparse_regression((x[at] - mean) / scale, y[at], *how))
         return tuple(np.mean(part, 0) for part in zip(*fits))
 
-    def fit(self, x, y, C: float, class_weight, iterations: int = 100):
-        "Weight and bias of a regression on standardised embeddings. Raises `CannotRun` for an empty class."
-        if len(np.unique(y)) < self.groups.shape[0]:
-            raise CannotRun("a part of the rows for a head has no example of some class; give more rows.")
-        how = self.groups.shape[0], self.seed, class_weight, iterations, self.penalty
-        return sparse_regression(x, y, C, *how)
-
-    def check_fitted(self, data: Embedded):
+    def check_fitted(self, y, groups: Groups):
         "Raises `ValueError` for a class without an example and for a group with a single one."
         part = PARTS["val" if self.on == "val" else "train"]
-        missing = np.setdiff1d(np.arange(self.groups.shape[0]), data.y)
+        missing = np.setdiff1d(np.arange(self.groups.shape[0]), y)
         if len(missing):
             other = "dfr_tr" if self.on == "val" else "dfr"
             raise ValueError(
                 f"the {part} set has no example of class {missing[0]}; add some, or use method {other!r}."
             )
-        single = np.flatnonzero(data.groups.counts == 1)
+        single = np.flatnonzero(groups.counts == 1)
         if len(single) and self.cap is None:
-            name = group_names(data.groups)[single[0]]
+            name = group_names(groups)[single[0]]
             raise ValueError(
                 f"the {part} set has a single example of {name}, too few to balance over; add examples, or "
                 "put groups together (train_by)."

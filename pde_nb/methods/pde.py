@@ -153,10 +153,7 @@ class PDE(Method):
         if fixed and "fixed" not in self.schedules:
             raise ValueError(f"method {self.name!r} sets its schedule itself; leave it out, or take 'pde'.")
         if not fixed and self.schedule != "auto":
-            hint = did_you_mean(self.schedule, self.schedules)
-            if self.schedule in ("paper", "released"):
-                hint = "; `robust_fit` knows this word, for the data sets that have such a preset"
-            known = ", ".join(map(repr, self.schedules))
+            hint, known = did_you_mean(self.schedule, self.schedules), ", ".join(map(repr, self.schedules))
             raise ValueError(f"schedule={self.schedule!r}: use {known} or a Schedule{hint}.")
         for name in () if fixed else FIXED:
             if getattr(self, name) is not None:

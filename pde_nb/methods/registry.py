@@ -8,7 +8,7 @@ __all__ = ['METHODS', 'FIRST_STAGES', 'register', 'method_names', 'find_method',
 # %% ../../nbs/07_methods/09_registry.ipynb #7280e48e
 import re
 
-from ..core.arguments import did_you_mean
+from ..core.arguments import lookup
 from .base import Method
 from .baselines import GroupDRO, Resampling, Reweighting, Subsample
 from .dfr import DFR, CrossFittedDFR, DFRTrain, Heads, HeadsVal
@@ -25,8 +25,6 @@ FIRST_STAGES = {cls.name: cls for cls in (LastEpochERM, ERMWithPredictions)}  # 
 
 def register(cls: type[Method]) -> type[Method]:
     "Put a method into the table; a decorator. Raises `ValueError` for a name that is taken or not a name."
-    if not (isinstance(cls, type) and issubclass(cls, Method)):
-        raise ValueError(f"{cls!r} is not a method; give a class that is derived from Method.")
     if not re.fullmatch("[a-z][a-z0-9_]*", str(cls.name)):
         raise ValueError(f"name={cls.name!r} of {cls.__name__}: give small letters, digits and underscores.")
     other = METHODS.get(cls.name, cls)
@@ -51,10 +49,7 @@ def method_names() -> list[str]:
 
 def find_method(name: str) -> type[Method]:
     "The class of a method. Raises `ValueError` for a name that is not known."
-    if name in METHODS:
-        return METHODS[name]
-    hint = " here: robust_fit takes it, for one seed" if name == "auto" else did_you_mean(name, METHODS)
-    raise ValueError(f"method {name!r} is not known{hint}; there are {', '.join(METHODS)}.")
+    return lookup(name, METHODS, "method")
 
 
 def method_title(description: dict) -> str:

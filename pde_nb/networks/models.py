@@ -38,11 +38,11 @@ KINDS = tuple(USUAL)
 
 
 def torchvision_names() -> list[str]:
-    "The names of torchvision's classification models; empty where it is not installed."
+    "torchvision's classification models, but two with auxiliary heads; empty where it is not installed."
     if find_spec("torchvision") is None:
         return []
     models = import_torchvision().models
-    return models.list_models(module=models)
+    return models.list_models(module=models, exclude=("inception_v3", "googlenet"))
 
 
 def model_names() -> dict[str, list[str]]:
@@ -128,11 +128,8 @@ def vision_model(
 ) -> nn.Module:
     "A torchvision model with a new head, and with pretrained weights if they are wanted."
     state = None if weights == "none" else pretrained_vision_weights(name, weights)
-    extra = {}
-    if name in ("inception_v3", "googlenet"):
-        extra = dict(aux_logits=False, transform_input=True, init_weights=True)
     with random_stream(seed, BODY):
-        model = import_torchvision().models.get_model(name, weights=None, **extra)
+        model = import_torchvision().models.get_model(name, weights=None)
     with random_stream(seed, HEAD):
         replace_head(model, n_classes)
     if state is not None:

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 
 from tqdm.auto import tqdm
 
-from ..core.arguments import number
 from .folder import TIME_UP
 
 # %% ../../nbs/09_training/06_progress.ipynb #prg00005
@@ -35,10 +34,10 @@ def progress_bar(run, on: bool):  # a `Trainer`
 
 
 class Clock:
-    "A callback that ends a run once its time is up and there is a model. Raises `ValueError` for no minutes."
+    "A callback that ends a run once its time is up and there is a model."
 
     def __init__(self, minutes: float, spent: float = 0.0):  # seconds that came before and count
-        self.seconds = 60 * number("minutes", minutes, 0, above=True) - spent
+        self.seconds = 60 * minutes - spent
 
     def __call__(self, run, over: bool = False):
         if not over and not run.finished and run.best_weights is not None and run.seconds >= self.seconds:

@@ -38,9 +38,6 @@ class Ranks:
         self.main = rank == 0
         self.objects = dist.new_group(backend="gloo") if n > 1 else None
 
-    def __deepcopy__(self, memo):
-        return self  # a copy of a run is of the same ranks
-
     def once(self, work, *args):
         "What some work gives that rank 0 does; where it fails, all end with its error."
         if self.n == 1:

@@ -4,11 +4,10 @@
 
 # %% auto #0
 __all__ = ['group_mean', 'cannot_win', 'in_group', 'count_rows', 'evaluation_order', 'Evaluation', 'evaluate', 'outputs',
-           'predict', 'curve_entry']
+           'curve_entry']
 
 # %% ../../nbs/09_training/01_selection.ipynb #909bd650
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -149,23 +148,6 @@ def outputs(model: nn.Module, source: Source, rows: np.ndarray, batch: int, auto
     finally:
         model.train(was_training)
     return out
-
-
-def predict(
-    model: nn.Module,
-    source: Source,
-    rows: np.ndarray,  # of the data set
-    batch: int = 256,
-    autocast=nullcontext,
-) -> np.ndarray:  # (len(rows),) predicted classes
-    "Predicted classes, in evaluation mode, −1 where a score is nan; the mode of the model is left as it was."
-
-    def said(x):
-        scores = model(x)
-        return scores.argmax(1).masked_fill(scores.isnan().any(1), -1)
-
-    out = outputs(model, source, rows, batch, autocast, said)
-    return np.zeros(0, np.int64) if out is None else out.cpu().numpy()
 
 # %% ../../nbs/09_training/01_selection.ipynb #soft0006
 def curve_entry(run, found: Evaluation, better: bool) -> dict:  # of a `Trainer`

@@ -49,16 +49,13 @@ class Settings(Checked):
 
 # %% ../../nbs/09_training/05_settings.ipynb #set0plain
 def check_run(run):  # a `Trainer` that is being made
-    "Raises `ValueError` where there is nothing to train or to judge by, or settings that do not go together."
+    "Raises `ValueError` where there is nothing to judge by, no epoch, or settings that do not go together."
     settings, method = run.settings, run.method
     if not run.val_groups.counts.any():
         raise ValueError(
             "no validation example belongs to an evaluation group, and the best epoch is chosen on them; "
             "give some rows the split 'val', or label the attribute of some that have it."
         )
-    if not any(p.requires_grad for p in run.model.parameters()):
-        kind = type(run.model).__name__
-        raise ValueError(f"all parameters of the {kind} are frozen; there is nothing to train.")
     if method.pacing.finished(0):
         raise ValueError("the schedule has no epoch at all; give warmup_epochs or n_expansions above 0.")
     if settings.lr_decay != "none" and run.n_epochs is None:

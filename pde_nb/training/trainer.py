@@ -24,7 +24,6 @@ from . import selection
 from .checkpoints import identity
 from .progress import out_of_memory, progress_bar
 from .ranks import ALONE, Ranks, seed_generators
-from .selection import predict
 from .settings import Settings, check_run, make_optimiser
 
 # %% ../../nbs/09_training/07_trainer.ipynb #trn00006
@@ -222,8 +221,14 @@ class Trainer:
         self.stop_without_progress()
 
     def classes(self, rows: np.ndarray) -> np.ndarray:
-        "Predicted classes of rows of the data set."
-        return predict(self.model, self.source, rows, self.eval_batch, self.autocast)
+        "Predicted classes of rows of the data set; −1 where a score is nan."
+
+        def said(x):
+            scores = self.model(x)
+            return scores.argmax(1).masked_fill(scores.isnan().any(1), -1)
+
+        out = selection.outputs(self.model, self.source, rows, self.eval_batch, self.autocast, said)
+        return np.zeros(0, np.int64) if out is None else out.cpu().numpy()
 
     def validate(self) -> selection.Evaluation:
         "Evaluate the model on validation, as far as it takes to know whether it is the best."
