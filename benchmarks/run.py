@@ -46,7 +46,7 @@ from pde_nb.networks.models import make_model
 from pde_nb.prediction.predictor import Predictor
 from pde_nb.prediction.rows import new_rows
 from pde_nb.theory.data_model import DataModel, dense_patches, draw_features, draw_sample
-from pde_nb.theory.experiment import CASES, SYNTHETIC_PRESETS, after_warmup, draw_run, warm_up
+from pde_nb.theory.experiment import CASES, SYNTHETIC_PRESETS, Run, after_warmup, warm_up
 from pde_nb.theory.network import descend, structured
 from pde_nb.training.settings import keep_memory
 from pde_nb.training.spec import build, decide
@@ -143,7 +143,7 @@ def usual_experiment(preset, sizes):
 
 
 def our_experiment(preset):
-    start = draw_run(preset, 1, 0)
+    start = Run(preset, 1, 0)
     after_warmup(warm_up(start), False, start.sizes[1:], preset.expand_every)
 
 
@@ -152,7 +152,7 @@ def bench_synthetic(args):
     if args.quick:
         preset = replace(preset, n_train=2000, n_test=100, warmup_iterations=5, expand_every=2)
     small = replace(preset, n_balanced=4, n_valid=4)
-    sizes = draw_run(preset, 1, 0).sizes
+    sizes = Run(preset, 1, 0).sizes
     ways = dict(usual=partial(usual_experiment, preset, sizes), pde_nb=partial(our_experiment, small))
     with threadpool_limits(1):
         rows = synthetic_steps(300 if args.quick else 10_000, 24, args.repeats, args.clock)

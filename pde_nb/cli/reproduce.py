@@ -105,14 +105,19 @@ def computed(label: str, *, jobs, preset, seeds, methods, changes):
     from pde_nb.theory import experiment as synthetic
     from pde_nb.theory.claims import check_claims, claims_summary, claims_table
     from pde_nb.theory.data_model import fig_data
-    from pde_nb.theory.phase import fig_phase, phase_table, run_phase
+    from pde_nb.theory.phase import fig_phase, run_phase
 
     if label == "claims":
         found = check_claims(methods, jobs)
         return dict(claims=found), f"{claims_table(found)}\n{claims_summary(found)}", None
     if label == "phase":
         record = run_phase(jobs)
-        return record, phase_table(record), fig_phase(record)
+        same, runs = record["agreement"]["all"]
+        return (
+            record,
+            f"{same:,} of {runs:,} full runs have the first feature of the screen.",
+            fig_phase(record),
+        )
     setting, given = lookup(preset, synthetic.SYNTHETIC_PRESETS, "preset"), set_values(changes)
     for name in given:
         lookup(name, vars(setting), "setting")
@@ -122,7 +127,9 @@ def computed(label: str, *, jobs, preset, seeds, methods, changes):
         tasks = [(synthetic.seed_records, setting, 1, seed, names) for seed in range(seeds)]
         found = sum(synthetic.run_tasks(tasks, jobs, "seeds"), [])
         record = dict(settings=asdict(setting), case=1, seeds=seeds, jobs=jobs)
-        text = synthetic.table_text(setting, changes, 1, seeds, found)
+        changed = f" with {', '.join(changes)}" if changes else ""
+        about = f"Synthetic experiments, case 1, preset {preset!r}{changed}, {seeds} seeds"
+        text = synthetic.table_text(about, found)
         for row in found:  # the figures remain
             del row["evaluations"], row["curve"]
         return record | dict(rows=found), text, None

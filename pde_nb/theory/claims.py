@@ -113,12 +113,7 @@ def claims_table(records: list[dict]) -> Table:
 
 
 def claims_summary(records: list[dict]) -> str:
-    "How many claims have which verdict, and how many hold as printed."
+    "How many claims have which verdict."
     counts = Counter(r["verdict"] for r in records)
     kinds = ", ".join(f"{counts[word]} {word}" for word in VERDICTS if counts[word])
-    printed = sum(all(r["printed"].values()) for r in records)
-    return (
-        f"{len(records)} claims: {kinds}.\n{printed} hold as printed ({counts[GAP]} of them "
-        f"by a proof with a gap), {len(records) - printed} need a correction or a condition.\n"
-        "Checked by numerics and computer algebra, which is not a proof."
-    )
+    return f"{len(records)} claims: {kinds}.\nChecked by numerics and computer algebra, which is not a proof."

@@ -75,11 +75,10 @@ def learned(F) -> list[int | None]:
 def fig_explore(**settings) -> Figure:
     "Largest alignments of ERM and of PDE with the features, times the strengths, over the iterations."
     run = explore(**settings)
-    strengths = run["strengths"]
     fig, axes = new_figure(2, 2.9)
     for method, (ax, name) in enumerate(zip(axes, ("ERM", "PDE"))):
         words = []
-        for feature, beta in strengths.items():
+        for feature, beta in run["strengths"].items():
             curve, colour = beta * run[feature][:, method], COLOURS[feature]
             ax.plot(curve, color=colour, label=feature)
             ax.axhline(beta * run["levels"][feature], ls=":", lw=0.9, color=colour)
@@ -89,11 +88,11 @@ def fig_explore(**settings) -> Figure:
                 words.append(f"{feature} after {t:,}")
         ax.set_title(f"{name}: {', '.join(words) or 'learns neither'}", fontsize=9)
         ax.set_xscale("function", functions=(lambda t: np.sqrt(np.maximum(t, 0)), np.square))
-        ax.set(xlabel="iteration, root scale", xlim=(0, len(run["core"]) - 1))
-    axes[0].axhline(strengths["spurious"] * run["levels"]["stop"], ls="--", lw=0.9, color=COLOURS["spurious"])
+        ax.set(xlabel="iteration, root scale", ylabel=r"$\beta\,\max_j\langle w_j, v\rangle$")
+    stop = run["strengths"]["spurious"] * run["levels"]["stop"]
+    axes[0].axhline(stop, ls="--", lw=0.9, color=COLOURS["spurious"])
     axes[1].axvspan(0, run["lengths"][0], color="k", alpha=0.08, lw=0)
-    axes[0].set_ylabel(r"$\beta\,\max_j\langle w_j, v\rangle$")
-    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
+    axes[1].legend(frameon=False)
     fig.suptitle(f"For ERM the paper names: {run['says']}", fontsize=9)
     return fig
 
@@ -109,9 +108,8 @@ def explorer():
         except ValueError as error:
             print(error)
 
-    ranges = dict(alpha=(0.51, 0.999, 0.001), gamma=(0.0, 0.95, 0.01), warmup=(0, 40_000, 10))
-    ranges |= dict(dampened=False, expand_by=(10, 10_000, 10), seed=(0, 20))
-    for name, value, low, high in (("beta_c", 0.2, -1, 0.3), ("beta_s", 1, -1, 0.3), ("lr", 0.03, -3, 1)):
-        ranges[name] = FloatLogSlider(value, min=low, max=high, step=0.02)
-    ranges["sigma_0"] = FloatLogSlider(0.1, min=-2.3, max=-0.7, step=0.02)
+    ranges = dict(alpha=(0.51, 0.999, 0.001), beta_c=(0.1, 2, 0.02), beta_s=(0.1, 2, 0.02))
+    ranges |= dict(sigma_0=(0.005, 0.2, 0.005), lr=FloatLogSlider(0.03, min=-3, max=1, step=0.02))
+    ranges |= dict(gamma=(0.0, 0.95, 0.01), dampened=False, warmup=(0, 40_000, 10))
+    ranges |= dict(expand_by=(10, 10_000, 10), seed=(0, 20))
     return interactive(draw, dict(auto_display=True), **ranges)

@@ -36,10 +36,11 @@ def random_sequences():
     start = np.exp(rng.uniform(*np.log([1e-3, 0.3]), n))
     low = np.exp(rng.uniform(*np.log([0.005, 0.1]), n))
     high = low * rng.uniform(1, 3, n)
+    width = high - low
     z, steps = start.copy(), np.zeros(n)
     while (z < 1).any():
         steps = steps + (z < 1)
-        z = np.where(z < 1, z + rng.uniform(low, high) * z * z, z)
+        z = np.where(z < 1, z + (low + width * rng.random(n)) * z * z, z)
     return start, low, high, steps
 
 

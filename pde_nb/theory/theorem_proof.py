@@ -62,12 +62,12 @@ def setting_within(rng) -> dict:
 
 # %% ../../nbs/03_theory/07_theorem_proofs.ipynb #828ea716
 @lru_cache
-def theorem_trials() -> pd.DataFrame:
-    """Two hundred networks in random settings, trained until the spurious feature is learned, a row each:
+def theorem_trials(n: int = 200) -> pd.DataFrame:
+    """Networks in random settings, trained until the spurious feature is learned, a row each:
     `sigma_0`, and the `time`, inf if not in three times the upper bound; the largest |alignment| with the
     core feature until then, `reached`; and what `learning_time` says."""
     trials = []
-    for seed in range(200):
+    for seed in range(n):
         rng = np.random.default_rng([seed, 0])
         setting = setting_within(rng)
         model, N, sigma_0 = setting["model"], setting["N"], setting["sigma_0"]
@@ -126,9 +126,9 @@ def time_scales(scale: float, feature: str, power: float = 1) -> bool:
     return abs(by_dim) < 0.1 and abs(fit_exponent(strengths, by_strength)[0] + 3) < 0.1
 
 
-def spurious_time(power: float = 1) -> Found:  # of σ_0 in the time
+def spurious_time(power: float = 1, n: int = 200) -> Found:  # power of σ_0 in the time; networks
     "`lemma:stage1 spurous`: its powers on the population, and our bounds in 200 random settings."
-    trials = theorem_trials()
+    trials = theorem_trials(n)
     printed = under_both_scales(lambda scale: time_scales(scale, "spurious", power))
     ratio = (trials.upper / trials.lower).median()
     often = wilson_interval(coverage(trials, power), len(trials))[1] >= 0.9  # as it is stated, in 90 %
@@ -189,14 +189,14 @@ def level_of_learning() -> Found:
         ends = []
         for d in DIMENSIONS:
             s = d**scale * np.random.default_rng(0).standard_normal((4, n_filters(d)))
-            ends.append(population_after(8000, 0 * s, s, shares, 0.2, 1.0, 0.3)[1].max(-1))
+            ends.append(population_after(4000, 0 * s, s, shares, 0.2, 1.0, 0.3)[1].max(-1))
         return np.min(ends) >= 0.1 and np.max(ends) <= 10
 
     distance = np.abs(np.diff([final_outputs(share) for share in shares])).max()
     return Found(under_both_scales(learned), distance < 0.05, distance)
 
 # %% ../../nbs/03_theory/07_theorem_proofs.ipynb #49a18bd3
-def core_growth(power: float = 1) -> Found:  # of σ_0 in the bound
+def core_growth(power: float = 1, n: int = 200) -> Found:  # power of σ_0 in the bound; networks
     """`lemma:core upper bounded`: growth of max_j c_j on the population, d = 10² to 10⁶, β_c = 1/log d;
     restated, max_j |c_j| ≤ C in 200 networks."""
 
@@ -205,7 +205,7 @@ def core_growth(power: float = 1) -> Found:  # of σ_0 in the bound
         growth = [limit_race(d, scale, "spurious", other=1 / np.log(d))[1] for d in dims]
         return bool((growth * dims ** (scale * (1 - power)) <= 3).all())
 
-    trials = theorem_trials()
+    trials = theorem_trials(n)
     share = trials.reached / (trials.other * trials.sigma_0 ** (power - 1))
     probable = wilson_interval(int((share <= 1).sum()), len(trials))[1] >= 0.9
     return Found(under_both_scales(stays), bool(probable), share.max())

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from .data_model import DataModel, draw_sample
 from .dynamics import feature_output, population
-from .experiment import SYNTHETIC_PRESETS, after_warmup, draw_run, warm_up
+from .experiment import SYNTHETIC_PRESETS, Run, after_warmup, warm_up
 from .gradients import Found, draw_network
 from .growth import fit_exponent, under_both_scales
 from .network import structured
@@ -87,7 +87,9 @@ def momentum_effect(seed: int) -> tuple[float, float]:
     """First expansion of the synthetic experiment with the momentum kept and reset: the difference in the
     leading core alignment, after 60 iterations over what it should be, at the end over the stage's growth."""
     preset = SYNTHETIC_PRESETS["paper"]
-    warm = warm_up(draw_run(preset, 1, seed))
+    start = Run(preset, 1, seed)
+    start.draws = {}  # nothing is evaluated
+    warm = warm_up(start)
     j = int(np.argmax(warm.W @ warm.v_c))
 
     def core(reset, n):
