@@ -61,6 +61,10 @@ class Groups:
     def n_groups(self) -> int:
         return int(np.prod(self.shape))
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(group_names(self))
+
     @cached_property
     def counts(self) -> Int[np.ndarray, " groups"]:
         "Examples in each group."
@@ -214,6 +218,10 @@ class Overlap:
     def counts(self) -> Int[np.ndarray, " groups"]:
         "Examples in each group."
         return self.member.sum(0)
+
+    def part(self, rows) -> "Overlap":
+        "The groups of some of the examples."
+        return Overlap(self.member[rows], self.names)
 
 
 def overlapping_groups(

@@ -28,7 +28,7 @@ from ..algorithm.groups import Groups, group_names, random_rank
 from ..core.arguments import visible, whole_number
 from ..core.statistics import detectable_difference, wilson_interval, z_value
 from ..core.tables import Table, percent
-from ..data.dataset import Data, check_data, names_of_groups
+from ..data.dataset import Data, check_data
 from ..data.examples import Pictures
 from ..grouping.labelling import ENOUGH, labelled_data
 from ..methods.base import balancing_weights
@@ -428,7 +428,7 @@ def group_figures(groups: Groups, data: Data) -> list[dict]:
     """Each group that has examples, with the number of them in training (`groups`) and on validation, and the
     smallest difference that these can show (`detectable`; None without any); the smallest group first."""
     train, judged = dict(zip(group_names(groups), groups.counts.tolist())), data.evaluation("val")
-    every = zip(names_of_groups(judged), judged.counts.tolist(), data.eval_groups.counts)
+    every = zip(judged.names, judged.counts.tolist(), data.eval_groups.counts)
     val, rows = {name: n for name, n, anywhere in every if anywhere}, []
     names = [name for name, n in train.items() if n or name in val]
     for name in dict.fromkeys([*names, *val]):

@@ -30,7 +30,7 @@ from .diagnosis import labels_after
 from ..core.statistics import z_value
 from ..data.batches import decode
 from ..data.blanks import blank_cells
-from ..data.dataset import Data, names_of_groups
+from ..data.dataset import Data
 from ..prediction.predictor import softmax, source_logits
 from ..training.selection import count_rows, in_group
 from ..training.trainer import Trainer
@@ -130,7 +130,7 @@ def calibration(data: Data, said: Predictions) -> pd.DataFrame:
     "How sure and how often right a model is on all examples, then on every group (the index) that has some."
     groups, found = data.evaluation(said.split), {}
     parts = {"all": np.ones(len(said.y), bool)}
-    parts |= {name: in_group(groups, g) for g, name in enumerate(names_of_groups(data.eval_groups))}
+    parts |= {name: in_group(groups, g) for g, name in enumerate(data.eval_groups.names)}
     for name, inside in parts.items():
         if inside.any():
             confidence, right = said.probability.max(1)[inside], said.right[inside]
@@ -183,7 +183,7 @@ def answers(
     "All that is known of the predictions of a run. Errors as in `predict_split`."
     data, said = run.data, predict_split(run, split)
     tables = [make(data, said) for make in (confusion, class_figures, calibration)]
-    judged, names = data.evaluation(split), np.array(names_of_groups(data.eval_groups), object)
+    judged, names = data.evaluation(split), np.array(data.eval_groups.names, object)
     at = np.flatnonzero(~said.right)
     mistakes = mistake_rows(data, said, judged, names, at)
     wrong = pd.DataFrame(dict(wrong=count_rows(judged, at), examples=judged.counts), names)
@@ -228,8 +228,8 @@ def shown_text(inputs, row: int) -> str:
         return " / ".join(t if len(t) <= LONG else f"{t[:LONG]} … ({len(t):,} characters)" for t in texts)
     if inputs.kind != "table":
         return ""
-    columns = inputs.cells(np.array([row]))
-    cells = [f"{name} {v[0]:g}" if v.dtype.kind == "f" else f"{name} {v[0]}" for name, v in columns.items()]
+    columns = inputs.columns.items()
+    cells = [f"{name} {v[row]:g}" if v.dtype.kind == "f" else f"{name} {v[row]}" for name, v in columns]
     more = [f"… ({len(cells)} columns)"] if len(cells) > COLUMNS else []
     return ", ".join(cells[:COLUMNS] + more)
 
@@ -368,7 +368,7 @@ def attention_by_group(
         raise ValueError(f"maps are for pictures, and the inputs of {data.name!r} are {data.inputs.kind}.")
     if not len(rows):
         raise ValueError(f"the data has no {split} examples to look at; name another split.")
-    judged, names = data.evaluation(split), names_of_groups(data.eval_groups)
+    judged, names = data.evaluation(split), data.eval_groups.names
     filled = np.flatnonzero(judged.counts)
     chosen = np.sort(filled[np.argsort(judged.counts[filled], kind="stable")][:8])  # the smallest
     found = []

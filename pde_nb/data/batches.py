@@ -179,17 +179,18 @@ class Source:
     digest: str  # fingerprint of the inputs and of all settings that change a batch
     device: torch.device
     notes: tuple[str, ...] = ()  # what a user should know
-
-    def __len__(self) -> int:
-        raise NotImplementedError
+    learned: dict = {}  # what new rows need to become such batches: fields of a `Preparation`
 
     def batch(
         self,
         rows: Int[np.ndarray, " b"],  # positions in the data set
         rng: np.random.Generator | None = None,  # with it: random flips and crops, where there are any
     ) -> Tensor | dict[str, Tensor]:
-        "The tensors of these examples, on the device."
-        raise NotImplementedError
+        "The tensors of these examples, on the device. Raises `ValueError` for what is no position."
+        rows = np.asarray(rows)
+        if rows.size and (rows.dtype.kind not in "iu" or rows.min() < 0 or rows.max() >= len(self)):
+            raise ValueError(f"rows={rows}; give whole numbers from 0 to {len(self) - 1}.")
+        return self.take(rows.astype(np.int64), rng)
 
 
 def settings_digest(*parts) -> str:
@@ -275,7 +276,7 @@ def channel_moments(normalise, channels):
     "Mean and standard deviation per channel; for one channel those of ImageNet are averages."
     if normalise is None:
         normalise = (0, 1)
-    if isinstance(normalise, str) and normalise == "imagenet" and channels in (1, 3):
+    if isinstance(normalise, str) and normalise == "imagenet":
         normalise = [np.mean(m) if channels == 1 else m for m in IMAGENET]
     try:
         mean, std = (np.broadcast_to(np.asarray(m, float), (channels,)) for m in normalise)
@@ -283,7 +284,7 @@ def channel_moments(normalise, channels):
             raise ValueError
     except (TypeError, ValueError) as e:
         raise ValueError(
-            f"normalise={normalise!r} for {channels} channels; give 'imagenet' (for 1 or 3), None, or (mean, "
+            f"normalise={normalise!r} for {channels} channels; give 'imagenet', None, or (mean, "
             f"standard deviation), each one finite number or {channels}, the latter above 0."
         ) from e
     return mean, std
@@ -324,18 +325,13 @@ class PixelSource(Source):
         self.scale = per_channel(1 / (full * std))[None, :, None, None]
         self.offset = per_channel(-mean / std)[None, :, None, None]
         self.examples = DeviceArray(x, self.device)
-        self.pixel_type = str(x.dtype)
 
     def __len__(self):
         return len(self.examples)
 
-    def batch(
-        self,
-        rows: Int[np.ndarray, " b"],  # positions
-        rng: np.random.Generator | None = None,  # with it: flips and crops as `augment` says
-    ) -> Float[Tensor, "b C H W"]:
-        "Normalised pictures on the device."
-        x = self.examples.take(np.asarray(rows, np.int64))
+    def take(self, rows, rng) -> Float[Tensor, "b C H W"]:
+        "Normalised pictures; with a generator they are flipped and cropped as `augment` says."
+        x = self.examples.take(rows)
         if rng is not None and "flip" in self.augment:
             x = flip(x, rng.random(len(x)) < 0.5)
         if rng is not None and "crop" in self.augment:

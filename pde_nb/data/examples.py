@@ -16,7 +16,7 @@ import posixpath
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import chain
 from pathlib import Path
@@ -275,18 +275,6 @@ class Columns:
             (name.encode(), v.dtype.str.encode(), np.ascontiguousarray(v).tobytes()) for name, v in columns
         )
         return fingerprint(chain.from_iterable(parts))
-
-    @property
-    def names(self) -> list[str]:
-        return list(self.columns)
-
-    def cells(self, rows: Int[np.ndarray, " k"]) -> dict[str, Shaped[np.ndarray, " k"]]:
-        "The values of some rows, by name of the column."
-        return {name: values[rows] for name, values in self.columns.items()}
-
-    def only(self, names) -> "Columns":
-        "Some of the columns."
-        return replace(self, columns={name: self.columns[name] for name in names})
 
 # %% ../../nbs/04_data/03_examples.ipynb #c03709a8
 BLOCK = 4096  # rows of an array that are digested together

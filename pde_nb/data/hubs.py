@@ -30,22 +30,21 @@ def from_hf(
     root=None,  # folder to write embedded pictures to
     **options,  # of `from_table` (text, features, missing), and fields of `DataOptions`
 ) -> Data:
-    "Data from a Hugging Face data set. Raises `ValueError` for one that is streamed or has no such columns."
-    pd = need("pandas", "from_hf")
+    """Data from a Hugging Face data set.
+
+    Raises `ValueError` for one that is streamed, has no such columns, or other classes in some splits.
+    """
     parts = dataset if isinstance(dataset, dict) else {None: dataset}
-    frame = pd.concat([hf_frame(part, image) for part in parts.values()], ignore_index=True)
+    whole = need("datasets", "from_hf").concatenate_datasets(list(parts.values()))
+    frame = hf_frame(whole, image)
     if parts is dataset:
         split = "split"
         frame[split] = np.repeat(list(map(split_code, parts)), [len(part) for part in parts.values()])
-    names = {name: f.names for name, f in next(iter(parts.values())).features.items() if hasattr(f, "names")}
-    if label in frame and label in names:
+    names = {name: feature.names for name, feature in whole.features.items() if hasattr(feature, "names")}
+    if label in names:
         options = {"classes": names[label]} | options
     attributes = as_list(attribute)
-    for name in (label, *attributes):
-        of_parts = [getattr(part.features.get(name), "names", None) for part in parts.values()]
-        if any(of != of_parts[0] for of in of_parts):
-            raise ValueError(f"{name!r} has other classes in some splits; encode it once, for all of them.")
-    named = [name for name in attributes if name in frame and name in names]
+    named = [name for name in attributes if name in names]
     for name in named:
         frame[name] = class_names(frame[name], names[name], name)
     if named == attributes and str(options.get("unlabelled")) == "-1":
@@ -57,11 +56,8 @@ def from_hf(
 # %% ../../nbs/04_data/06_hubs.ipynb #7fb86bcd
 def hf_frame(part, image):
     "A data set as a DataFrame, its pictures left encoded. Raises `ValueError` for one that is streamed."
-    if not hasattr(part, "to_pandas") or not hasattr(part, "__len__"):
-        raise ValueError(
-            f"a {type(part).__name__} cannot be read as a whole; "
-            "give a Dataset or DatasetDict (load_dataset without streaming)."
-        )
+    if not hasattr(part, "__len__"):
+        raise ValueError("a data set that is streamed cannot be read as a whole; load it without streaming.")
     feature = part.features.get(image)
     if hasattr(feature, "decode"):
         part = part.cast_column(image, type(feature)(decode=False))

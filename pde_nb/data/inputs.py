@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['OF_KINDS', 'FILES', 'PREPARATION', 'load_tokenizer', 'TokenSource', 'ArraySource', 'feature_source',
-           'mapped_standard', 'make_source', 'PixelCode', 'TokenCode', 'Preparation', 'prepared', 'picture_array',
+           'mapped_standard', 'PixelCode', 'TokenCode', 'make_source', 'Preparation', 'prepared', 'picture_array',
            'write_preparation', 'read_preparation', 'with_tuples', 'read_tokenizer']
 
 # %% ../../nbs/04_data/11_inputs.ipynb #fa80abd9
@@ -152,9 +152,8 @@ class TokenSource(Source):
     def __len__(self):
         return len(self.lengths)
 
-    def batch(self, rows, rng=None) -> dict[str, Int[Tensor, "b longest"]]:
-        "input_ids, attention_mask and, where the tokenizer has them, token_type_ids, on the device."
-        rows = np.asarray(rows, np.int64)
+    def take(self, rows, rng) -> dict[str, Int[Tensor, "b longest"]]:
+        "input_ids, attention_mask and, where the tokenizer has them, token_type_ids."
         n = self.lengths[rows]
         longest = int(n.max(initial=0))
         place = np.arange(longest)
@@ -177,19 +176,15 @@ class ArraySource(Source):
         x: Float[np.ndarray, "n d"],
         *,
         kind: str,  # 'features' or 'table'
-        names=(),  # of the columns
         notes=(),  # what a user should know
-        standard: Standard | None = None,  # of features: what standardised them
-        codes: tuple[ColumnCode, ...] = (),  # of a table: how its columns were encoded
+        learned: dict | None = None,  # of features their `standard`, of a table the `codes` of its columns
         device="cpu",
         digest: str = "",  # of the inputs and the settings
         path: Path | None = None,  # features that stay in this file are standardised when they are read
     ):
         self.device, self.kind = check_device(device), kind
-        self.shape, self.digest = tuple(x.shape[1:]), digest
-        self.names, self.notes = tuple(names), tuple(notes)
-        self.standard, self.codes = standard, codes
-        self.path = path
+        self.shape, self.digest, self.notes = tuple(x.shape[1:]), digest, tuple(notes)
+        self.learned, self.path = learned or {}, path
         if path is None:
             self.x = DeviceArray(x.astype(np.float32, copy=False), self.device)
         else:
@@ -198,9 +193,8 @@ class ArraySource(Source):
     def __len__(self):
         return len(self.x)
 
-    def batch(self, rows, rng=None) -> Float[Tensor, "b d"]:
-        "The rows on the device; nothing is random. Raises `ValueError` where a file was changed meanwhile."
-        rows = np.asarray(rows, np.int64)
+    def take(self, rows, rng) -> Float[Tensor, "b d"]:
+        "The rows; nothing is random. Raises `ValueError` where a file was changed meanwhile."
         if self.path is None:
             return self.x.take(rows)
         if known_digest(self.path) != self.digest_of_file:
@@ -208,25 +202,24 @@ class ArraySource(Source):
                 f"{str(self.path)!r} was changed while it was read; put back what it was, and give the same "
                 "command again to go on, or start anew."
             )
-        x = np.array(self.x[rows], np.float32)
-        return torch.from_numpy(x if self.standard is None else self.standard(x)).to(self.device)
+        x, standard = np.array(self.x[rows], np.float32), self.learned["standard"]
+        return torch.from_numpy(x if standard is None else standard(x)).to(self.device)
 
 
 def feature_source(data: Data, device, standardised: bool) -> ArraySource:
     "A source of features, as they are or standardised. Raises `ValueError` for values that are not finite."
-    inputs, train = data.inputs, data.split == 0
+    inputs, x, train = data.inputs, data.inputs.x, data.split == 0
     packed = np.packbits(train).tobytes()
     if inputs.path is None:
-        check_numbers(inputs.x)
-        standard = Standard.learn(inputs.x, train) if standardised else None
-        x = inputs.x if standard is None else standard(inputs.x)
+        standard = Standard.learn(x, train) if standardised else None
+        x = x if standard is None else standard(x)
     else:
         about = dict(inputs=inputs.digest, train=hashlib.sha256(packed).hexdigest())
-        standard, x = mapped_standard(inputs.x, train, about), inputs.x
+        standard = mapped_standard(x, train, about)  # which looks at all numbers
     return ArraySource(
         x,
         kind="features",
-        standard=standard if standardised else None,
+        learned=dict(standard=standard if standardised else None),
         device=device,
         digest=settings_digest("features", inputs.digest, x.shape, standardised, packed),
         path=inputs.path,
@@ -247,7 +240,7 @@ def mapped_standard(x: np.memmap, train, about: dict) -> Standard:
 
 # %% ../../nbs/04_data/11_inputs.ipynb #1d3dde06
 def table_source(data: Data, device, standardised: bool) -> ArraySource:
-    """A source of table rows, their numbers as they are or standardised; `names` are the columns of a batch.
+    """A source of table rows, their numbers as they are or standardised.
 
     Raises `ValueError` for values that are not finite and for columns with too many categories.
     """
@@ -265,12 +258,45 @@ def table_source(data: Data, device, standardised: bool) -> ArraySource:
     return ArraySource(
         encode(tuple(codes), inputs.columns),
         kind="table",
-        names=names,
         notes=notes,
-        codes=tuple(codes),
+        learned=dict(codes=tuple(codes)),
         device=device,
         digest=settings_digest("table", inputs.digest, names, standardised, np.packbits(train).tobytes()),
     )
+
+# %% ../../nbs/04_data/11_inputs.ipynb #df9200c2
+@dataclass(frozen=True)
+class PixelCode:
+    "How pictures become tensors."
+
+    mean: tuple[float, ...]  # per channel, in [0, 1]
+    std: tuple[float, ...]
+    dtype: str  # 'uint8' or 'float32'
+    size: int | None = None  # side of picture files in pixels
+    centre: int | None = None  # side of the square that is cut from their middle first
+
+
+@dataclass(frozen=True)
+class TokenCode:
+    "How texts become tokens, beside the tokenizer itself."
+
+    names: tuple[str, ...]  # of the columns of a table that hold the texts; () where there was none
+    pairs: bool
+    max_tokens: int | None
+    special: dict  # names and texts of the special tokens
+    side: str  # on which texts are padded
+    inputs: tuple[str, ...]  # what the network takes
+
+    @classmethod
+    def of(cls, inputs: Texts, source: TokenSource) -> "TokenCode":
+        "How the texts of a data set became tokens."
+        known = source.tokenizer
+        special = {
+            name: str(text) for name, text in known.special_tokens_map.items() if isinstance(text, str)
+        }
+        pairs = inputs.second is not None
+        taken = tuple(known.model_input_names)
+        return cls(inputs.names, pairs, source.max_tokens, special, known.padding_side, taken)
 
 # %% ../../nbs/04_data/11_inputs.ipynb #2d94bc3d
 OF_KINDS = {
@@ -310,7 +336,9 @@ def make_source(
                 f"{name}={value!r} is for {OF_KINDS[name]}, and the inputs are {kind}; leave it out."
             )
     if kind == "texts":
-        return TokenSource(inputs.first, inputs.second, **texts, progress=progress, **common)
+        source = TokenSource(inputs.first, inputs.second, **texts, progress=progress, **common)
+        source.learned = dict(tokens=TokenCode.of(inputs, source), tokenizer=source.tokenizer)
+        return source
     if kind == "table":
         return table_source(data, common["device"], normalise is not None)
     if kind == "features":
@@ -326,43 +354,12 @@ def make_source(
     if centre is not None:
         common["digest"] += f" centre {centre}"
     layout = dict(normalise=normalise, augment=augment or (), channels_last=channels_last)
-    return PixelSource(x, kind=kind, **layout, **common)
+    source = PixelSource(x, kind=kind, **layout, **common)
+    pictures = dict(size=side, centre=centre) if kind == "pictures" else {}
+    source.learned = dict(pixels=PixelCode(*source.moments, str(x.dtype), **pictures))
+    return source
 
 # %% ../../nbs/04_data/11_inputs.ipynb #pr000006
-@dataclass(frozen=True)
-class PixelCode:
-    "How pictures become tensors."
-
-    mean: tuple[float, ...]  # per channel, in [0, 1]
-    std: tuple[float, ...]
-    dtype: str  # 'uint8' or 'float32'
-    size: int | None = None  # side of picture files in pixels
-    centre: int | None = None  # side of the square that is cut from their middle first
-
-
-@dataclass(frozen=True)
-class TokenCode:
-    "How texts become tokens, beside the tokenizer itself."
-
-    names: tuple[str, ...]  # of the columns of a table that hold the texts; () where there was none
-    pairs: bool
-    max_tokens: int | None
-    special: dict  # names and texts of the special tokens
-    side: str  # on which texts are padded
-    inputs: tuple[str, ...]  # what the network takes
-
-    @classmethod
-    def of(cls, inputs: Texts, source: TokenSource) -> "TokenCode":
-        "How the texts of a data set became tokens."
-        known = source.tokenizer
-        special = {
-            name: str(text) for name, text in known.special_tokens_map.items() if isinstance(text, str)
-        }
-        pairs = inputs.second is not None
-        taken = tuple(known.model_input_names)
-        return cls(inputs.names, pairs, source.max_tokens, special, known.padding_side, taken)
-
-
 @dataclass(frozen=True, eq=False)
 class Preparation:
     "What turns new rows into batches, and answers into names."
@@ -394,27 +391,13 @@ class Preparation:
         cls,
         data: Data,
         source: Source,  # that `make_source` made of it
-        centre: int | None = None,  # of `make_source`, for picture files
     ) -> "Preparation":
         "All that new rows need to become what the rows of a data set became."
-        inputs = data.inputs
         groups = getattr(data.eval_groups, "variables", ())
         if set(data.train_groups.variables[1:]) <= set(data.attributes) and data.guess:
             groups = data.train_groups.variables  # judged in the groups of the rows that have a label
-        more = {}
-        if inputs.kind == "table":
-            more = dict(codes=source.codes)
-        elif inputs.kind == "features":
-            more = dict(standard=source.standard)
-        elif inputs.kind == "texts":
-            more = dict(tokens=TokenCode.of(inputs, source), tokenizer=source.tokenizer)
-        elif inputs.kind == "pixels":
-            more = dict(pixels=PixelCode(*source.moments, source.pixel_type))
-        else:
-            pixels = PixelCode(*source.moments, source.pixel_type, source.shape[1], centre)
-            more = dict(pixels=pixels, image=inputs.column)
         return cls(
-            kind=inputs.kind,
+            kind=source.kind,
             classes=data.classes,
             label=data.train_groups.variables[0],
             attributes={
@@ -422,7 +405,8 @@ class Preparation:
             },
             group_by=tuple(groups),
             shape=source.shape,
-            **more,
+            image=getattr(data.inputs, "column", ""),
+            **source.learned,
         )
 
 # %% ../../nbs/04_data/11_inputs.ipynb #pr000008

@@ -135,7 +135,7 @@ def graph_rows(
 ) -> tuple[np.ndarray, Tensor]:
     "Rows as a graph takes them, see `graph_input`, and as the network gets them."
     if preparation.kind == "table":
-        some = Columns(inputs.cells(rows))
+        some = Columns({name: cells[rows] for name, cells in inputs.columns.items()})
         columns = [(code, some.columns[code.name]) for code in preparation.codes]
         x = [cells if code.values is None else code.positions(cells) for code, cells in columns]
         x = np.stack(x, 1).astype(np.float64)

@@ -21,7 +21,7 @@ from ..core.seals import writable_folder, write_whole
 from ..core.statistics import detectable_difference
 from ..core.tables import csv_text, percent
 from ..data.blanks import ids_of_known, known_values, plain_text, value_codes, without_unlabelled
-from ..data.dataset import SPLITS, Data, names_of_groups
+from ..data.dataset import SPLITS, Data
 from .guess import MOST_ROWS, TEACHING, fit_linear, guess_attribute, log_probability
 from .representation import represent
 
@@ -219,7 +219,7 @@ def validation_note(data: Data) -> str:
     "Which groups have too few validation examples to judge by, and how many are needed; '' where none has."
     coarse, fine = (int(np.ceil((float(detectable_difference(1)) / d) ** 2)) for d in (0.25, 0.05))
     groups = data.evaluation("val")
-    every = zip(groups.counts.tolist(), names_of_groups(groups), data.eval_groups.counts)
+    every = zip(groups.counts.tolist(), groups.names, data.eval_groups.counts)
     few = sorted((n, f"{name} ({n or 'none'})") for n, name, anywhere in every if anywhere and n < coarse)
     if not few:
         return ""

@@ -166,10 +166,10 @@ def without_attributes(data: Data):
     "The inputs, of a table without columns that are attributes. `ValueError` where none is left."
     if data.inputs.kind != "table":
         return data.inputs
-    names = [name for name in data.inputs.names if name not in data.attributes]
-    if not names:
+    others = {k: cells for k, cells in data.inputs.columns.items() if k not in data.attributes}
+    if not others:
         raise ValueError("the table has no column beside its attributes; add features.")
-    return data.inputs.only(names)
+    return replace(data.inputs, columns=others)
 
 
 def network_view(data: Data, model, weights, source: Source, seed: int) -> View | None:

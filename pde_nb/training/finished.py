@@ -49,7 +49,7 @@ def predictor_of(
     config: dict,  # of the run
 ) -> Predictor:
     "What predicts new rows as the run would."
-    preparation = Preparation.learn(run.data, run.source, config["inputs"].get("centre"))
+    preparation = Preparation.learn(run.data, run.source)
     rows = run.data.rows("val")
     fitted = fit_temperature(logits_of(run, rows), run.data.y[rows])
     how = dict(how_it_predicts(config, preparation.kind), device=str(run.device), fitted=fitted)
