@@ -63,14 +63,14 @@ def shown_columns(opened: DataOptions, n: int) -> dict:
     import pandas as pd
 
     from pde_nb.data.blanks import mask_blanks
-    from pde_nb.data.opening import files_of, read_arrays, read_files
+    from pde_nb.data.opening import files_of, read_arrays, read_file
     from pde_nb.data.tables import read_table
 
     path = Path(opened.data)
     if path.suffix == ".npz" or (path / "x.npy").exists():
         return {name: values for name, values in read_arrays(path).items() if np.shape(values) == (n,)}
     if files := files_of(path):
-        frame = pd.concat(part.to_pandas() for part in read_files(files))
+        frame = pd.concat(read_file(file).to_pandas() for file in files)
     else:
         frame = read_table(path / "metadata.csv" if path.is_dir() else path)
     here = [name for name in opened.attribute or () if name in frame]

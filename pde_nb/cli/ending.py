@@ -87,7 +87,7 @@ FORESEEN = {  # names of classes → status, and what there is to say and to do
         Exit.ENVIRONMENT,
         "the system ended a part of the work ({}); try again with fewer --jobs.",
     ),
-    "NoNetwork URLError ConnectionError TimeoutError": (
+    "URLError ConnectionError TimeoutError": (
         Exit.ENVIRONMENT,
         "the network failed ({}); give the command again once there is one.",
     ),

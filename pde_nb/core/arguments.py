@@ -4,14 +4,12 @@
 
 # %% auto #0
 __all__ = ['MOST', 'SINGLE', 'Positive', 'NonNegative', 'Fraction', 'Share', 'Count', 'CountOrZero', 'SHAPELESS', 'did_you_mean',
-           'lookup', 'number', 'whole_number', 'Range', 'Checked', 'field_types', 'checked', 'rounded_up', 'visible']
+           'lookup', 'number', 'whole_number', 'Range', 'Checked', 'checked', 'visible']
 
 # %% ../../nbs/01_core/01_arguments.ipynb #mv000004
 import unicodedata
 from dataclasses import dataclass, fields
-from decimal import ROUND_CEILING, Context
 from difflib import get_close_matches
-from functools import cache
 from numbers import Real
 from types import NoneType, UnionType
 from typing import Annotated, Literal, Union, get_args, get_origin, get_type_hints
@@ -87,15 +85,9 @@ class Checked:
     "A base of dataclasses. Raises `ValueError` for a value that the type of its field does not allow."
 
     def __post_init__(self):
-        for name, kind in field_types(type(self)).items():
-            object.__setattr__(self, name, checked(name, getattr(self, name), kind))
-
-
-@cache
-def field_types(cls) -> dict:
-    "The types of the fields of a dataclass, by name."
-    types = get_type_hints(cls, include_extras=True)
-    return {f.name: types[f.name] for f in fields(cls)}
+        types = get_type_hints(type(self), include_extras=True)
+        for name in [field.name for field in fields(self)]:
+            object.__setattr__(self, name, checked(name, getattr(self, name), types[name]))
 
 
 def checked(name: str, value, kind):
@@ -118,12 +110,6 @@ def checked(name: str, value, kind):
         base, allowed = get_args(kind)
         return number(name, value, **vars(allowed), whole=base is int)
     return value
-
-
-def rounded_up(value: float, figures: int = 2) -> str:
-    "A number for a message that asks for at least so much: in so few figures, and never below it."
-    context = Context(prec=figures, rounding=ROUND_CEILING)
-    return f"{float(context.create_decimal(repr(float(value)))):g}"
 
 # %% ../../nbs/01_core/01_arguments.ipynb #tb000002
 SHAPELESS = "\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0"  # letters and marks without a shape

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['UNLABELLED', 'JUDGED', 'blank_cells', 'dates_as_text', 'plain_text', 'mask_blanks', 'column_with_blanks',
-           'known_values', 'known_part', 'value_codes', 'partial_groups', 'labelled_examples', 'known_groups',
-           'without_unlabelled', 'ids_of_known', 'Guess', 'KeptGuess']
+           'known_values', 'value_codes', 'partial_groups', 'labelled_examples', 'known_groups', 'without_unlabelled',
+           'ids_of_known', 'Guess', 'KeptGuess']
 
 # %% ../../nbs/04_data/02_blanks.ipynb #bl000004
 import numpy as np
@@ -69,24 +69,19 @@ def column_with_blanks(
 
 def known_values(column: Shaped[np.ndarray, " n"]) -> Shaped[np.ndarray, " values"]:
     "The different values of the cells that have one, sorted."
-    return np.unique(known_part(column))
+    import pandas as pd
+
+    return np.unique(pd.Series(column).dropna().unique().tolist())
 
 
-def known_part(column: Shaped[np.ndarray, " n"]) -> Shaped[np.ndarray, " m"]:
-    "The cells that have a value, as a plain array."
-    blank = blank_cells(column)
-    return np.array(column[~blank].tolist()) if blank.any() else column
-
-# %% ../../nbs/04_data/02_blanks.ipynb #bl000011
 def value_codes(
     column: Shaped[np.ndarray, " n"],
-    values: Shaped[np.ndarray, " values"],  # sorted; every known cell has one of them
+    values: Shaped[np.ndarray, " values"],
 ) -> Int[np.ndarray, " n"]:
     "The position of each cell among the values; −1 for a blank."
-    blank = blank_cells(column)
-    codes = np.full(len(column), -1)
-    codes[~blank] = np.searchsorted(values, known_part(column))
-    return codes
+    import pandas as pd
+
+    return pd.Index(values).get_indexer(column)
 
 # %% ../../nbs/04_data/02_blanks.ipynb #bl000014
 from ..algorithm.groups import Groups, Overlap, group_names

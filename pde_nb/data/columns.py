@@ -4,9 +4,8 @@
 
 # %% auto #0
 __all__ = ['YES_OR_NO', 'KINDS', 'LOOK_AT', 'LEAST_ROWS', 'WAYS', 'SHOWN', 'says_missing', 'as_number', 'has_unit', 'days_of',
-           'days_since_1970', 'HowRead', 'Distinct', 'distinct', 'distinct_words', 'is_numbers', 'read',
-           'number_values', 'Reading', 'understand', 'doubtful', 'why_identity', 'best_way', 'how_texts', 'listed',
-           'counted', 'refuse', 'option', 'without_options']
+           'days_since_1970', 'HowRead', 'Distinct', 'distinct', 'is_numbers', 'read', 'number_values', 'Reading',
+           'understand', 'doubtful', 'why_identity', 'best_way', 'how_texts', 'listed', 'counted', 'refuse', 'option']
 
 # %% ../../nbs/04_data/01_columns.ipynb #cu000003
 import re
@@ -83,13 +82,7 @@ def days_since_1970(stamps) -> Float[np.ndarray, " n"]:
     return days.to_numpy(np.float64, na_value=np.nan)
 
 # %% ../../nbs/04_data/01_columns.ipynb #cu000014
-KINDS = {
-    "number": "numbers, however they are written",
-    "category": "each value a kind of its own, kept as it is written",
-    "boolean": "yes and no as 1 and 0",
-    "date": "days from 1970-01-01",
-    "drop": "left out",
-}
+KINDS = "number", "category", "boolean", "date", "drop"  # that can be asked for; the last: left out
 
 
 @dataclass(frozen=True)
@@ -132,21 +125,12 @@ def distinct(column, name: str) -> Distinct:
         codes, values = pd.factorize(column.to_numpy() if column.dtype == object else column)
     except TypeError:  # a list has no hash
         raise ValueError(
-            f"the column {name!r} holds lists or arrays, and a cell is one value; write such features with "
-            f"numpy.save('x.npy', numpy.stack(table[{name!r}])) and give the file to from_arrays, or on the "
-            "command line a folder of it and of the other columns."
+            f"the column {name!r} holds lists or arrays, and a cell is one value; give such features as one "
+            "array, numpy.stack(…), to from_arrays or in a folder with the other columns."
         ) from None
     numbers = pd.to_numeric(pd.Series(list(values), dtype=object), errors="coerce")
     all_text = all(isinstance(value, str) for value in values)
     return Distinct(list(map(str, values)), codes, numbers.to_numpy(np.float64, na_value=np.nan), all_text)
-
-
-def distinct_words(column, name: str) -> Distinct:
-    "The same of texts: 1 and True are two of them, though one value."
-    different = distinct(column, name)
-    if different.all_text:
-        return different
-    return distinct(column.astype(object).map(str, na_action="ignore"), name)
 
 
 def is_numbers(column) -> bool:
@@ -165,8 +149,8 @@ def read(
     import pandas as pd
 
     if how.kind == "category":
-        words = distinct_words(column, name)
-        return words.spread(np.array(words.texts, object), None)
+        words = column.astype(object).map(str, na_action="ignore")
+        return words.where(words.notna(), None).to_numpy()
     if how.kind == "date" and column.dtype.kind == "M":
         return days_since_1970(pd.to_datetime(column, utc=True))
     if how.kind != "date" and pd.api.types.infer_dtype(column, skipna=True) == "decimal":
@@ -362,8 +346,3 @@ def refuse(reading: Reading, column, name: str):
 def option(name, kind: str) -> str:
     "What asks for a kind of a column, in a command and in Python."
     return f"--as {shlex.quote(f'{name}={kind}')} (columns={{{name!r}: {kind!r}}})"
-
-
-def without_options(message: str) -> str:
-    "A message for someone who has no command line: of `--missing fill (missing='fill')` what is in brackets."
-    return re.sub(r"--[^()]* \(([^()]*)\)", r"\1", message)

@@ -354,11 +354,10 @@ def check_numbers(
     x: Shaped[np.ndarray, "n ..."],
     first: int = 0,  # position of its first row, for messages
     what: str = "x",  # what to call it there
-    largest: float = np.finfo(np.float32).max,
 ):
     "Refuse an array with a value that is not a finite number, or too large."
     for at, block in blocks(x):
-        bad = ~(abs(block) <= largest)
+        bad = ~(abs(block) <= np.finfo(np.float32).max)
         if bad.any():
             row, value = int(bad.reshape(len(block), -1).any(1).argmax()), block[bad][0]
             why = "are larger than float32 can hold" if np.isfinite(value) else "are not finite numbers"

@@ -20,7 +20,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from ..core.environment import load_pretrained, need
-from ..core.seals import COPY_AGAIN, Document, read_checked, write_checked, write_whole
+from ..core.seals import COPY_AGAIN, read_checked, write_checked, write_whole
 from pde_nb.data.batches import (
     CACHE_VERSION,
     DeviceArray,
@@ -247,7 +247,7 @@ def table_source(data: Data, device, standardised: bool) -> ArraySource:
     inputs, train, codes, notes = data.inputs, data.split == 0, [], []
     for name, column in inputs.columns.items():
         if column.dtype.kind in "biuf":
-            check_numbers(column, what=f"column {name!r}", largest=np.finfo(np.float64).max)
+            check_numbers(column, what=f"column {name!r}")
         codes.append(learn_column(name, column, train, inputs.how.get(name), standardised))
         if not (known := codes[-1].known(column)).all():
             notes.append(
@@ -452,7 +452,7 @@ def picture_array(preparation: Preparation, inputs) -> np.ndarray:
 
 # %% ../../nbs/04_data/11_inputs.ipynb #pr000010
 FILES = ("preparation.json", "tokenizer.json")  # of a preparation in a folder
-PREPARATION = Document(
+PREPARATION = (
     "the preparation of a model",
     "kind classes label attributes group_by shape codes standard pixels tokens image",
 )

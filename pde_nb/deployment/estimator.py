@@ -16,9 +16,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from ..algorithm.groups import make_groups, random_rank
-from ..core.arguments import lookup, number
+from ..core.arguments import number
 from ..data.blanks import blank_cells, column_with_blanks, known_values, value_codes
-from ..data.columns import KINDS, without_options
 from ..data.dataset import Data, from_arrays
 from ..data.tables import from_table
 from ..training.fit import robust_fit
@@ -151,18 +150,13 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
 
 # %% ../../nbs/12_deployment/01_estimator.ipynb #es000011
 def as_table(X, missing: str, columns: dict | None) -> bool:
-    "Whether rows are a DataFrame that is more than numbers. `ValueError` for unknown words and columns."
-    lookup(missing, dict.fromkeys(("error", "fill")), "missing")
-    names = dict.fromkeys(map(str, getattr(X, "columns", ())))
-    for name, kind in (columns or {}).items():
-        if not names:
+    "Whether rows are a DataFrame that is more than numbers. `ValueError` for `columns` of what is none."
+    if not hasattr(X, "columns"):
+        if columns:
             raise ValueError(f"columns={columns} is for a DataFrame, and X is none; leave it out.")
-        lookup(str(name), names, f"columns={columns}: the column of a DataFrame")
-        lookup(kind, KINDS, f"columns={columns}: the kind")
-    if not names:
         return False
     plain = all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in X.dtypes)
-    return missing == "fill" or bool(columns) or not plain
+    return missing != "error" or bool(columns) or not plain
 
 # %% ../../nbs/12_deployment/01_estimator.ipynb #es000011b
 def fit_data(X, codes, attributes, held: np.ndarray, of: RobustClassifier) -> Data:
@@ -192,10 +186,4 @@ def fit_data(X, codes, attributes, held: np.ndarray, of: RobustClassifier) -> Da
     kinds = {str(name): kind for name, kind in (of.columns or {}).items()}
     used = [name for name in features if kinds.get(name) != "drop"]
     how = dict(split=part, features=used, columns=kinds, missing=of.missing)
-    try:
-        return from_table(frame, label, others, **how, **about)
-    except ValueError as e:
-        text = without_options(str(e))
-        if text.startswith("attribute"):
-            text = f"sensitive_features: {text.partition(', or ')[0]}."
-        raise ValueError(text if text.startswith("sensitive") else f"X: {text}") from None
+    return from_table(frame, label, others, **how, **about)

@@ -19,7 +19,7 @@ from torch.nn.functional import cross_entropy
 
 from ..algorithm.groups import Groups
 from ..algorithm.schedule import ExpansionSchedule, plain_schedule
-from ..core.arguments import Checked, Count, lookup, number, rounded_up
+from ..core.arguments import Checked, Count, lookup, number
 from ..data.blanks import labelled_examples
 
 # %% ../../nbs/07_methods/01_base.ipynb #26b668c9
@@ -105,7 +105,8 @@ class Method(Checked):
         "The method with as many epochs as a budget holds. Raises `ValueError` when it holds none."
         size = len(self.begin(groups, 0, n_val).order(0)) / len(groups)
         if number("budget", passes, 0, above=True) < size:
-            raise ValueError(f"budget={passes:g}: one epoch of {self.label} needs {rounded_up(size)}.")
+            needed = np.ceil(1000 * size) / 1000
+            raise ValueError(f"budget={passes:g}: one epoch of {self.label} needs {needed:g}.")
         return replace(self, epochs=int(passes / size + 1e-9))
 
     def whole_passes(self, passes: float) -> int:

@@ -15,7 +15,7 @@ from ..algorithm.expansion import Schedule, expansion_plan, small_group_cap
 from ..algorithm.expansion import ledger as plan_ledger
 from ..algorithm.groups import Groups, balanced_counts, stream
 from ..algorithm.schedule import ExpansionSchedule, Pace
-from ..core.arguments import Count, Positive, did_you_mean, number, rounded_up
+from ..core.arguments import Count, Positive, did_you_mean, number
 from .base import Method, check_attributes, settings_text
 
 # %% ../../nbs/07_methods/03_pde.ipynb #plain001
@@ -55,8 +55,8 @@ def schedule_within(
     if isinstance(step, tuple):
         raise ValueError(f"expand_by={step} cannot be fitted to a budget; give one number.")
     if shown < warm:
-        needed = rounded_up(warm / len(groups))
-        raise ValueError(f"budget={shown / len(groups):.2g}: one epoch of PDE's warm-up needs {needed}.")
+        needed = np.ceil(1000 * warm / len(groups)) / 1000
+        raise ValueError(f"budget={shown / len(groups):.2g}: one epoch of PDE's warm-up needs {needed:g}.")
     warmup_epochs = max(1, int(shown / 2 // warm))
     sizes = warm + step * np.arange(1, 1 + (len(groups) - warm) // step)
     n = int((warmup_epochs * warm + np.cumsum(plain.expand_every * sizes) <= shown).sum())

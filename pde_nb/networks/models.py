@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from ..core.arguments import did_you_mean, lookup
-from ..core.environment import check_reachable, import_torchvision
+from ..core.environment import import_torchvision
 from .heads import BODY, HEAD, random_stream, replace_head
 from .small import BoostedTrees, linear, mlp, small_cnn
 from .text import TEXT_MODELS, text_folder, text_model, token_limit
@@ -110,8 +110,6 @@ def pretrained_vision_weights(name: str, weights: str) -> dict[str, Tensor]:
         raise ValueError(f"torchvision has no pretrained weights for {name}; use weights='none'.")
     path = Path(torch.hub.get_dir(), "checkpoints", entry.url.rpartition("/")[2])
     try:
-        if not path.exists():
-            check_reachable(entry.url)
         return entry.get_state_dict(check_hash=True, weights_only=True, map_location="cpu")
     except (OSError, RuntimeError, EOFError, UnpicklingError) as e:
         raise ValueError(

@@ -16,7 +16,7 @@ import pandas as pd
 from jaxtyping import Float, Shaped
 
 from ..core.arguments import did_you_mean
-from ..data.columns import distinct_words, read
+from ..data.columns import read
 from ..data.encoding import ColumnCode, encode, spelled
 from pde_nb.data.examples import (
     Arrays,
@@ -132,11 +132,11 @@ def new_cells(column, code: ColumnCode) -> Shaped[np.ndarray, " n"]:
     "The values of new cells: numbers, nan where none fits, or categories as training spells them."
     if code.values is None:
         return read(column, code.name, code.how)
-    words = distinct_words(column, code.name)
+    words, texts = pd.factorize(read(column, code.name, code.how))
     cells = getattr(column.dtype, "categories", column)
     kinds = ("integer", "floating", "mixed-integer-float", "decimal")
     numbers = pd.api.types.infer_dtype(cells, skipna=True) in kinds
-    return string_array([*spelled(words.texts, code, numbers), "missing"])[words.codes]
+    return string_array([*spelled(texts.tolist(), code, numbers), "missing"])[words]
 
 
 STRANGE = 20  # rows of a piece from which on a column without one known category is another column

@@ -13,6 +13,7 @@ import re
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import indent
 
 import pandas as pd
 from jinja2 import Environment, PackageLoader
@@ -24,7 +25,7 @@ from ..core.arguments import visible
 from ..core.seals import writable_folder, write_whole
 from ..core.statistics import wilson_interval
 from ..core.style import COLOURS, new_figure
-from ..core.tables import DASH, Table, escape_markdown, fenced, percent
+from ..core.tables import DASH, Table, escape_markdown, percent
 
 # %% ../../nbs/13_report/01_page.ipynb #4b6b8ca6
 ROWS = 40  # of a table on a page
@@ -117,7 +118,7 @@ def environment(finalize, **options) -> Environment:
     "Templates, and what they call."
     loader = PackageLoader("pde_nb.report", "templates")
     made = Environment(loader=loader, trim_blocks=True, lstrip_blocks=True, finalize=finalize, **options)
-    made.filters |= dict(shown=shown, fenced=lambda text: Markup(fenced(text)))
+    made.filters |= dict(shown=shown, code=lambda text: Markup(indent(visible(text, keep="\n"), "    ")))
     made.globals["styles"] = STYLES
     return made
 

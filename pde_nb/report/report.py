@@ -32,9 +32,9 @@ from pde_nb.comparison.trials import (
     standings,
     worst_group,
 )
-from ..core.arguments import lookup
+from ..core.arguments import lookup, visible
 from ..core.style import COLOURS
-from ..core.tables import DASH, Table, escape_plot, interval_text, percent
+from ..core.tables import DASH, Table, interval_text, percent
 from ..data.dataset import Data
 from ..methods.registry import method_title
 from .page import Page, new_chart, section, share, svg_of, table
@@ -120,7 +120,8 @@ def comparison_chart(results: dict[str, Result]) -> dict:
             right.plot([chosen, end], [row, row], color=paint, lw=1)
             right.plot(chosen, row, "o", mec=paint, mfc="white", ms=5)
             right.plot(end, row, "o", color=paint, ms=5)
-    left.set_yticks(range(len(names)), [escape_plot(results[name].title) for name in names])
+    titles = [visible(results[name].title) for name in names]
+    left.set_yticks(range(len(names)), titles, parse_math=False)
     right.set(yticks=range(len(names)), yticklabels=[], xscale="log")
     left.set_ylim(-0.6, len(names) - 0.4)
     low, high = right.get_xlim()

@@ -18,13 +18,14 @@ import pandas as pd
 from joblib import Parallel, delayed
 from joblib.externals.loky import get_reusable_executor
 from matplotlib.figure import Figure
+from scipy.special import stdtrit
 from threadpoolctl import threadpool_limits
 from tqdm.auto import tqdm
 
 from ..algorithm.expansion import Schedule, expansion_plan
 from ..algorithm.groups import make_groups
 from ..core.arguments import Checked, Count, CountOrZero, Fraction, NonNegative, Positive, Share, lookup
-from ..core.statistics import prediction_interval, summary
+from ..core.statistics import summary
 from ..core.style import COLOURS, SMALL, new_figure
 from ..core.tables import PAPER, Table, interval_text, percent, spread_text
 from .data_model import DataModel, draw_features, draw_sample
@@ -270,13 +271,14 @@ def agreement(
     rows: list[dict],  # of one method, one per seed, with pooled_minority and average in [0, 1]
     paper: dict,  # pooled_minority and gap, in [0, 1]; the average is their sum
 ) -> dict[str, str]:  # of 'pooled_minority' and 'average': 'agrees', 'paper higher' or 'lower', 'cannot tell'
-    "Whether the paper's figures could be one more of our seeds. Raises `ValueError` for a single seed."
+    "Whether the paper's figures could be one more of our seeds, of which there are two or more."
     theirs = dict(pooled_minority=paper["pooled_minority"], average=paper["pooled_minority"] + paper["gap"])
     verdicts = {}
     for (key, figure), size in zip(theirs.items(), PAPER_TESTED):
-        values = [r[key] for r in rows]
-        p = float(np.mean(values))
-        low, high = np.clip(prediction_interval(values, (p * (1 - p) / size) ** 0.5), 0, 1)
+        ours = summary([r[key] for r in rows])
+        measured = ours.mean * (1 - ours.mean) / size  # variance of a share of so many examples
+        half = stdtrit(ours.n - 1, 0.975) * (ours.sd**2 * (1 + 1 / ours.n) + measured) ** 0.5
+        low, high = np.clip([ours.mean - half, ours.mean + half], 0, 1)
         if low - ROUNDING <= figure <= high + ROUNDING:
             verdicts[key] = "cannot tell" if high - low > WIDEST else "agrees"
         else:
