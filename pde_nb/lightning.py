@@ -20,18 +20,14 @@ from .algorithm.groups import Groups, group_names, warn_of_gaps
 from .algorithm.metrics import averages
 from .algorithm.schedule import ExpansionBatches, ExpansionSchedule, check_identity
 from .core.arguments import number, whole_number
-from .core.environment import import_torchvision
+from .core.environment import import_torchvision, need
 from .methods.pde import default_schedule
 
 with suppress(ImportError):  # Lightning imports torchvision, and fails where that does not fit torch
     import_torchvision()
-try:
-    from lightning.pytorch import Callback, LightningDataModule, Trainer
-    from lightning.pytorch.callbacks import EarlyStopping
-except ImportError as error:
-    raise ImportError(
-        f"pde_nb.lightning needs Lightning: pip install 'pde_nb[lightning]' ({error})."
-    ) from None
+need("lightning", "pde_nb.lightning")
+from lightning.pytorch import Callback, LightningDataModule, Trainer
+from lightning.pytorch.callbacks import EarlyStopping
 
 from .deployment.metric import WorstGroupAccuracy
 
@@ -250,12 +246,11 @@ def check_trainer(trainer: Trainer):
             f"max_epochs={trainer.max_epochs}: the whole plan is one epoch of Lightning; give max_epochs=1. "
             "How long it is, the schedule says: Schedule(warmup_epochs=…, n_expansions=…)."
         )
-    limits = dict(train=trainer.limit_train_batches, val=trainer.limit_val_batches or None)
-    parts = [n for n, limit in limits.items() if limit is not None and (isinstance(limit, int) or limit < 1)]
-    if parts or trainer.overfit_batches:
+    limits = trainer.limit_train_batches, trainer.limit_val_batches or 1.0
+    if trainer.overfit_batches or any(isinstance(limit, int) or limit < 1 for limit in limits):
         raise ValueError(
-            f"limit_{parts[0] if parts else 'train'}_batches or overfit_batches would leave out a part of "
-            "the plan or of the groups; leave it out, or give a shorter schedule or validation set."
+            f"limit_train_batches={limits[0]}, limit_val_batches={limits[1]} or overfit_batches would leave "
+            "out a part of the plan or of the groups; give a shorter schedule or validation set instead."
         )
     if any(isinstance(callback, EarlyStopping) for callback in trainer.callbacks):
         raise ValueError(

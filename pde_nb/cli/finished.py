@@ -21,7 +21,6 @@ def predict(
     out: str = "predictions.csv",
     keep: Words = (),
     root: str | None = None,
-    restart: bool = False,
     device: str = "cpu",
 ):
     """Predict new rows with the model of a finished run.
@@ -37,7 +36,6 @@ def predict(
         out: the file of the predictions
         keep: columns to carry along, as an id
         root: folder of the pictures that a table names; default that of the table
-        restart: throw away what an interrupted command has left
         device: cpu, cuda, …
     """
     from tqdm import tqdm
@@ -45,7 +43,7 @@ def predict(
     from pde_nb.prediction.predictor import write_predictions
     from pde_nb.training.finished import load
 
-    how = dict(keep=list(keep), root=root, restart=restart)
+    how = dict(keep=list(keep), root=root)
     with tqdm(unit=" rows", desc="predicting", file=sys.stderr, disable=None) as bar:
         how["told"] = lambda n: bar.update(n - bar.n)
         written = write_predictions(load(run, device=device), data, out, **how)

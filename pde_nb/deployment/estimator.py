@@ -10,6 +10,7 @@ import warnings
 from numbers import Integral
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
@@ -39,14 +40,12 @@ def attribute_columns(sensitive_features, n: int) -> dict[str, np.ndarray]:
     """Columns of attributes by name, None where a value is missing.
 
     Raises `ValueError` for another number of rows, and for a column without any value."""
-    given = {} if sensitive_features is None else sensitive_features
-    if not isinstance(given, dict) and not hasattr(given, "columns"):
-        name, values = getattr(given, "name", None) or "sensitive_feature", np.asarray(given)
-        values = values.T if values.ndim == 2 else [values]
-        given = {f"{name}_{i}" if len(values) > 1 else name: column for i, column in enumerate(values)}
+    table = pd.DataFrame({} if sensitive_features is None else sensitive_features)
+    if isinstance(table.columns, pd.RangeIndex):  # of an array
+        several = len(table.columns) > 1
+        table.columns = [f"sensitive_feature_{i}" if several else "sensitive_feature" for i in table]
     columns = {}
-    for name in getattr(given, "columns", given):
-        values = np.asarray(given[name])
+    for name, values in table.items():
         blank = blank_cells(values)
         if len(values) != n or (n and blank.all()):
             raise ValueError(
@@ -150,7 +149,7 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
 
 # %% ../../nbs/12_deployment/01_estimator.ipynb #es000011
 def as_table(X, missing: str, columns: dict | None) -> bool:
-    "Whether rows are a DataFrame that is more than numbers. `ValueError` for `columns` of what is none."
+    "Whether rows are a DataFrame that is more than numbers. `ValueError` for columns of anything else."
     if not hasattr(X, "columns"):
         if columns:
             raise ValueError(f"columns={columns} is for a DataFrame, and X is none; leave it out.")
@@ -184,6 +183,4 @@ def fit_data(X, codes, attributes, held: np.ndarray, of: RobustClassifier) -> Da
     new = {label: codes[rows], part: split} | dict(zip(others, columns.values()))
     frame = X.iloc[rows].reset_index(drop=True).set_axis(features, axis=1).assign(**new)
     kinds = {str(name): kind for name, kind in (of.columns or {}).items()}
-    used = [name for name in features if kinds.get(name) != "drop"]
-    how = dict(split=part, features=used, columns=kinds, missing=of.missing)
-    return from_table(frame, label, others, **how, **about)
+    return from_table(frame, label, others, split=part, columns=kinds, missing=of.missing, **about)

@@ -8,6 +8,7 @@ __all__ = ['RANGE', 'batch_logits', 'source_logits', 'softmax', 'fit_temperature
 
 # %% ../../nbs/08_prediction/02_predictor.ipynb #pr000004
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from copy import deepcopy
@@ -221,21 +222,19 @@ def write_predictions(
     rows,  # as in `new_rows`; it can go on after a kill where this is a file or a folder
     out,  # path of a .csv file
     *,
-    restart: bool = False,  # throw away what an earlier call left unfinished
     told: Callable[[int], None] | None = None,  # called with the number of rows that are done
     **how,  # keep, root: see `new_rows`
 ) -> Written:
-    """Predict and write a row for every row, in their order.
+    """Predict and write a row for every row, in their order. What an earlier call left unfinished of the same
+    rows, model and options is gone on with; anything else begins anew, with a warning.
 
-    Raises `ValueError` for a file that exists, one that another process is writing, a disk without room, an
-    unfinished file of other rows or of another model, and as `new_rows` does.
+    Raises `ValueError` for a file that exists, one that another process is writing, a disk without room, and
+    as `new_rows` does.
     """
     out = Path(out)
     part, journal = out.with_name(out.name + ".part"), out.with_name(out.name + ".journal")
     with held(out):
-        about = dict(identity=identity_of(predictor, rows, how), n=0, n_remarks=0, size=0)
-        if journal.exists() and not restart:
-            about = unfinished(part, journal, about["identity"])
+        about = unfinished(part, journal, identity_of(predictor, rows, how))
         went_on_from = about["n"]
         try:
             with open(part, "ab") as file:
@@ -299,13 +298,12 @@ def identity_of(predictor: Predictor, rows, how: dict) -> str:
 
 
 def unfinished(part: Path, journal: Path, identity: str) -> dict:
-    "How far an unfinished file has come. Raises `ValueError` for one of other rows or another model."
-    remedy = "begin anew with --restart (restart in Python)"
-    noted = read_sealed(journal, "the journal of an unfinished file of predictions", remedy)
-    if not part.exists() or part.stat().st_size < noted["size"]:
-        raise ValueError(f"{str(part)!r} was cut off after it was written: {remedy}.")
-    if not identity or noted["identity"] != identity:
-        raise ValueError(
-            f"{str(part)!r} is unfinished, of other rows, another model or other options: {remedy}."
-        )
-    return noted
+    "How far a file has come, of the same rows, model and options; of others it begins anew, with a warning."
+    if journal.exists():
+        noted = read_sealed(journal, "the journal of an unfinished file of predictions", "remove it")
+        there = part.exists() and part.stat().st_size >= noted["size"]
+        if there and identity and noted["identity"] == identity:
+            return noted
+        what = "is of other rows, model or options" if there else "was cut off after it was written"
+        warnings.warn(f"{str(part)!r} {what}; all rows are predicted anew.", stacklevel=3)
+    return dict(identity=identity, n=0, n_remarks=0, size=0)

@@ -58,7 +58,7 @@ def new_rows(
     batch: int = 256,  # rows of a batch: a piece holds whole batches
     keep=(),  # columns of a table to carry along
     root=None,  # folder of the pictures that a table names; default: that of its file
-    skip: int = 0,  # rows at the start to leave out, a multiple of the piece or all
+    skip: int = 0,  # rows at the start to leave out
 ) -> Iterator[NewRows]:
     """The rows piece by piece.
 
@@ -68,14 +68,12 @@ def new_rows(
     least = PICTURES if preparation.kind in ("pictures", "pixels") else PIECE
     size = -(-least // batch) * batch
     reader = dict(table=table_rows, texts=text_rows, pictures=picture_rows).get(preparation.kind, array_rows)
-    n = 0
-    for piece in reader(rows, preparation, size, list(keep), root, skip - skip % size):
+    n = skip
+    for piece in reader(rows, preparation, size, list(keep), root, skip):
         n += len(piece)
-        if skip % size and len(piece) not in (0, skip % size):
-            raise ValueError(f"skip={skip}; rows are left out in whole pieces of {size:,}, or all of them.")
-        if len(piece) and not skip % size:
+        if len(piece):
             yield piece
-    if not n and not skip:
+    if not n:
         raise ValueError("there are no rows to predict.")
 
 # %% ../../nbs/08_prediction/01_rows.ipynb #nw000007
@@ -105,8 +103,8 @@ def frames(rows, preparation: Preparation, columns: list[str], size: int, keep, 
                 f"the rows lack the column{'s' * (len(missing) > 1)} {', '.join(missing)}, which the model "
                 f"was trained on or which is to be kept; they have {', '.join(names)}."
             )
-        if at >= skip:
-            yield at, frame
+        if at + len(frame) > skip:
+            yield max(at, skip), frame[max(skip - at, 0) :]
         at += len(frame)
 
 
@@ -196,25 +194,19 @@ def picture_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iter
         rows, root = pictures_in(path), path
     elif path is not None and path.suffix.lower() in ENDINGS:
         rows, root = [path.name], path.parent
-    if not isinstance(rows, (list, tuple, np.ndarray)):
-        root = path.parent if root is None and path is not None else root
-        if root is None:
-            raise ValueError("root is not given; it is the folder that the picture names are relative to.")
-        for at, frame in frames(rows, preparation, preparation.columns, size, keep, skip):
-            names = frame[preparation.image].fillna("")
-            pictures = find_pictures(root, names.tolist(), first=at)
-            yield NewRows(at, pictures, kept_columns(frame, keep), np.full(len(frame), "", object))
-        return
-    if keep:
-        raise ValueError(f"keep={keep}: pictures alone have no columns to keep; give a table of them.")
-    names = [str(name) for name in rows]
-    if root is None and names and Path(names[0]).is_absolute():
-        root = Path(names[0]).anchor
-        names = [Path(name).relative_to(root).as_posix() for name in names]
-    for at in range(skip, len(names), size):
-        some = names[at : at + size]
-        kept = dict(file=string_array(some))
-        yield NewRows(at, find_pictures(root or ".", some, first=at), kept, np.full(len(some), "", object))
+    columns = preparation.columns
+    if isinstance(rows, (list, tuple, np.ndarray)):
+        names = [str(name) for name in rows]
+        if root is None and names and Path(names[0]).is_absolute():
+            root = Path(names[0]).anchor
+            names = [Path(name).relative_to(root).as_posix() for name in names]
+        rows, columns, keep, root = dict(file=names), ["file"], ["file", *keep], root or "."
+    root = path.parent if root is None and path is not None else root
+    if root is None:
+        raise ValueError("root is not given; it is the folder that the picture names are relative to.")
+    for at, frame in frames(rows, preparation, columns, size, keep, skip):
+        pictures = find_pictures(root, frame[columns[0]].fillna("").tolist(), first=at)
+        yield NewRows(at, pictures, kept_columns(frame, keep), np.full(len(frame), "", object))
 
 
 def pictures_in(folder: Path) -> list[str]:
@@ -235,9 +227,6 @@ def array_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iterat
     rows = pd.DataFrame(rows) if isinstance(rows, dict) else rows
     if preparation.kind == "features" and hasattr(rows, "to_numpy"):
         rows = rows.to_numpy()
-    if hasattr(rows, "ndim") and rows.ndim != 1 + len(preparation.shape):
-        takes = ", ".join(map(str, preparation.shape))
-        raise ValueError(f"the rows have shape {tuple(rows.shape)}; the model takes (n, {takes}).")
     for at in range(skip, len(rows), size):
         inputs = make_arrays(rows[at : at + size], at)
         yield NewRows(at, inputs, {}, np.full(len(inputs), "", object))
