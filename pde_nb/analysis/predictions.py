@@ -6,8 +6,7 @@
 __all__ = ['BINS', 'RATES', 'THUMB', 'LONG', 'COLUMNS', 'EVIDENCE', 'DEEPEST', 'Predictions', 'predict_split', 'confusion',
            'class_figures', 'area_under_curve', 'bin_of', 'calibration_error', 'error_by_chance', 'calibration',
            'selection_rates', 'Answers', 'answers', 'mistake_rows', 'shown_text', 'shown_picture', 'as_image',
-           'picture_address', 'attention_cells', 'in_colours', 'overlay', 'Shown', 'Attention', 'attention_by_group',
-           'pixels_of', 'model_answers']
+           'picture_address', 'attention_cells', 'overlay', 'Shown', 'Attention', 'attention_by_group']
 
 # %% ../../nbs/10_analysis/02_predictions.ipynb #pr000003
 import base64
@@ -164,15 +163,14 @@ class Answers:
     "What follows from the predictions of a model on a split; the first four are tables of these functions."
 
     split: str
-    confusion: pd.DataFrame | None = None
-    classes: pd.DataFrame | None = None
-    calibration: pd.DataFrame | None = None
-    rates: pd.DataFrame | None = None
-    mistakes: pd.DataFrame | None = None  # all: row, group, label, predicted, sure, right, and file
-    wrong: pd.DataFrame | None = None  # wrong and examples of each group that has mistakes, the worst first
-    shown: dict[str, pd.DataFrame] | None = None  # the worst of some groups, with `text` and `picture`
-    note: str = ""  # why there is nothing, if so
-    labels: tuple[dict, ...] = ()  # where the next ones should go, see `labels_after`
+    confusion: pd.DataFrame
+    classes: pd.DataFrame
+    calibration: pd.DataFrame
+    rates: pd.DataFrame
+    mistakes: pd.DataFrame  # all: row, group, label, predicted, sure, right, and file
+    wrong: pd.DataFrame  # wrong and examples of each group that has mistakes, the worst first
+    shown: dict[str, pd.DataFrame]  # the worst of some groups, with `text` and `picture`
+    labels: tuple[dict, ...]  # where the next ones should go, see `labels_after`
 
 
 def answers(
@@ -196,7 +194,7 @@ def answers(
         texts = [shown_text(data.inputs, row) for row in worst.row]
         shown[names[g]] = worst.assign(text=texts, picture=[shown_picture(data.inputs, r) for r in worst.row])
     tables += [selection_rates(data, said), mistakes, wrong.iloc[order]]
-    return Answers(split, *tables, shown, labels=tuple(labels_after(run)))
+    return Answers(split, *tables, shown, tuple(labels_after(run)))
 
 
 def mistake_rows(data: Data, said: Predictions, judged, names, wrong: Int[np.ndarray, " m"]) -> pd.DataFrame:
@@ -213,7 +211,7 @@ def mistake_rows(data: Data, said: Predictions, judged, names, wrong: Int[np.nda
     return pd.DataFrame(columns)
 
 # %% ../../nbs/10_analysis/02_predictions.ipynb #mi000014
-THUMB = 96  # pixels
+THUMB = 160  # pixels
 LONG = 500  # characters of a text
 COLUMNS = 24  # of a row
 
@@ -245,28 +243,25 @@ def shown_picture(inputs, row: int) -> str | None:
         return picture_address(as_image(decode(inputs.root / inputs.files[row], THUMB)))
 
 
-def as_image(x) -> UInt8[np.ndarray, "height width *colours"]:
-    """Pixels (1 or 3, height, width) as 8-bit numbers, colours last; those that are none are stretched over
-    the range, unless they lie in [0, 1]."""
+def as_image(x) -> UInt8[np.ndarray, "height width 3"]:
+    """Pixels (1 or 3, height, width) as 8-bit colours; those that are not of 8 bits are stretched over the
+    range, unless they lie in [0, 1]."""
     x = np.asarray(x)
     if x.dtype != np.uint8:
         low, high = float(x.min()), float(x.max())
         if 0 <= low and high <= 1:
             low, high = 0.0, 1.0
         x = np.round(255 * (x - low) / ((high - low) or 1)).astype(np.uint8)
-    return x[0] if len(x) == 1 else np.ascontiguousarray(np.moveaxis(x, 0, -1))
+    return np.ascontiguousarray(np.moveaxis(np.broadcast_to(x, (3, *x.shape[1:])), 0, -1))
 
 
-def picture_address(
-    x: UInt8[np.ndarray, "height width *colours"], side: int = THUMB, quality: int = 80
-) -> str:
-    "A picture as a data: address, at most `side` pixels wide and high; lossless where it has at most 64."
-    image, options, file = Image.fromarray(x), dict(format="JPEG", quality=quality), io.BytesIO()
-    if max(image.size) <= 64:
-        options = dict(format="PNG")
-    image.thumbnail((side, side))
-    image.save(file, **options)
-    return f"data:image/{options['format'].lower()};base64,{base64.b64encode(file.getvalue()).decode()}"
+def picture_address(x: UInt8[np.ndarray, "height width 3"]) -> str:
+    "A picture as a data: address, at most `THUMB` pixels wide and high; lossless where it has at most 64."
+    image, file = Image.fromarray(x), io.BytesIO()
+    kind = "png" if max(image.size) <= 64 else "jpeg"
+    image.thumbnail((THUMB, THUMB))
+    image.save(file, kind, quality=80)
+    return f"data:image/{kind};base64,{base64.b64encode(file.getvalue()).decode()}"
 
 # %% ../../nbs/10_analysis/02_predictions.ipynb #at000004
 def attention_cells(
@@ -312,17 +307,12 @@ EVIDENCE = 224, 112, 0  # orange, in 8-bit colours
 DEEPEST = 0.62  # how much of a picture the largest evidence covers
 
 
-def in_colours(pixels) -> UInt8[np.ndarray, "height width 3"]:
-    "A picture (1 or 3, height, width) as 8-bit colours."
-    return as_image(np.broadcast_to(pixels, (3, *pixels.shape[1:])))
-
-
 def overlay(
     pixels,  # (1 or 3, height, width)
     cells: Float[np.ndarray, "rows columns"],  # at least 0
 ) -> UInt8[np.ndarray, "height width 3"]:
     "The picture in grey, with each cell of the map in orange by its share of the largest."
-    grey = in_colours(pixels) @ np.array([0.299, 0.587, 0.114])
+    grey = as_image(pixels) @ np.array([0.299, 0.587, 0.114])
     rows, columns = (np.arange(n) * m // n for n, m in zip(grey.shape, cells.shape))  # the cell of each pixel
     share = cells[rows][:, columns] / max(float(cells.max()), 1e-30)
     cover = DEEPEST * share[..., None]
@@ -330,40 +320,37 @@ def overlay(
 
 # %% ../../nbs/10_analysis/02_predictions.ipynb #333deb0b
 class Shown(NamedTuple):
-    "A picture of a group before every model."
+    "A picture of a group, and what a model makes of it."
 
     group: str
     row: int  # of the data set
     label: str
+    says: str  # the class that the model predicts
+    sure: float  # its probability
+    cells: Float[np.ndarray, "rows columns"]  # of its map
     picture: UInt8[np.ndarray, "height width 3"]
-    answers: tuple[dict, ...]  # of each model: what it says, how sure it is, cells, and overlay
+    overlay: UInt8[np.ndarray, "height width 3"]  # the picture with the map
 
 
 @dataclass(frozen=True, eq=False)
 class Attention:
-    "The same pictures of every group before several models."
+    "Some pictures of every group with their maps."
 
     split: str
-    names: tuple[str, ...] = ()  # of the models
-    pictures: tuple[Shown, ...] = ()  # group by group
-    more: int = 0  # groups that are not shown
-    note: str = ""  # why there is nothing to show, if so
+    pictures: tuple[Shown, ...]  # group by group
+    more: int  # groups that are not shown
 
 
 def attention_by_group(
-    runs: dict[str, Trainer],  # at least one, by a name; all of the same data
+    run: Trainer,
     split: str = "test",
     most: int = 2,  # pictures of a group
-    seed: int = 0,  # of the draw of the pictures
+    seed: int = 0,  # of the draw of the pictures, which are the same for all models of the data
 ) -> Attention:
-    """Maps of the class that each model predicts, on pictures drawn at random from every group.
+    """Maps of the class that a model predicts, on pictures drawn at random from every group.
 
-    Raises `ValueError` for a split without examples, for inputs that are no pictures, and for models of
-    different data."""
-    first, *others = runs.values()
-    data, rows = first.data, first.data.rows(split)
-    if any(run.data.digest != data.digest for run in others):
-        raise ValueError(f"{', '.join(runs)} are of different data; compare models of the same.")
+    Raises `ValueError` for a split without examples, and for inputs that are no pictures."""
+    data, rows = run.data, run.data.rows(split)
     if data.inputs.kind not in ("pixels", "pictures"):
         raise ValueError(f"maps are for pictures, and the inputs of {data.name!r} are {data.inputs.kind}.")
     if not len(rows):
@@ -375,23 +362,11 @@ def attention_by_group(
     for g in chosen.tolist():
         inside = np.flatnonzero(in_group(judged, g))
         drawn = rows[np.random.default_rng([seed, g]).permutation(inside)[:most]]
-        pictures = map(in_colours, pixels_of(first, drawn))
-        answers = zip(*(model_answers(run, drawn) for run in runs.values()))
-        for row, picture, of_models in zip(drawn.tolist(), pictures, answers):
-            found.append(Shown(names[g], row, data.classes[data.y[row]], picture, of_models))
-    return Attention(split, tuple(runs), tuple(found), len(filled) - len(chosen))
-
-
-def pixels_of(run: Trainer, rows: Int[np.ndarray, " n"]) -> np.ndarray:
-    "The pixels (rows, channels, height, width) that a model sees, before they are normalised."
-    return run.source.examples.take(rows).cpu().numpy()
-
-
-def model_answers(run: Trainer, rows: Int[np.ndarray, " n"]) -> list[dict]:
-    "What one model makes of some pictures."
-    x = run.source.batch(rows)
-    with torch.no_grad():
-        p = run.model.eval()(x).double().softmax(1).cpu().numpy()
-    cells = attention_cells(run.model, x, p.argmax(1))
-    found = zip(p.argmax(1), p.max(1).tolist(), cells, map(overlay, pixels_of(run, rows), cells))
-    return [dict(says=run.data.classes[k], sure=sure, cells=c, overlay=o) for k, sure, c, o in found]
+        x, pixels = run.source.batch(drawn), run.source.examples.take(drawn).cpu().numpy()
+        with torch.no_grad():
+            p = run.model.eval()(x).double().softmax(1).cpu().numpy()
+        maps = attention_cells(run.model, x, p.argmax(1))
+        for row, of, cells, picture in zip(drawn.tolist(), p, maps, pixels):
+            says = data.classes[data.y[row]], data.classes[of.argmax()], float(of.max())
+            found.append(Shown(names[g], row, *says, cells, as_image(picture), overlay(picture, cells)))
+    return Attention(split, tuple(found), len(filled) - len(chosen))

@@ -9,7 +9,7 @@ __all__ = ['PAGES', 'predict', 'evaluate', 'judge_other', 'report', 'page_of']
 import sys
 from pathlib import Path
 
-from .ending import answer, command_line, last_words, say_next, show
+from .ending import answer, command_line, say_next, show
 from .options import Output, Words, data_words, open_again
 
 # %% ../../nbs/14_cli/04_finished.ipynb #pr0005
@@ -178,5 +178,4 @@ def page_of(records, data: str | None):
     except (ValueError, ImportError) as e:
         if data:
             raise
-        last_words(f"mistakes and calibration are not shown: {e}")
-        return report(records)
+        return report(records, why=f"not shown: {e}")

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['NOT_SETTINGS', 'UNSET', 'variant_settings', 'differing_settings', 'variants', 'check_same_data', 'comparison_chart',
            'group_table', 'trial_table', 'settings_table', 'headline', 'reading', 'several_page', 'runs_page',
-           'comparison_page', 'report', 'default_split', 'make_page', 'report_html', 'with_model', 'attention_of']
+           'comparison_page', 'report', 'report_html', 'with_model']
 
 # %% ../../nbs/13_report/03_report.ipynb #480f14fc
 import math
@@ -17,7 +17,7 @@ import numpy as np
 from matplotlib.ticker import LogLocator
 
 from ..algorithm.metrics import worst_interval
-from ..analysis.predictions import Answers, Attention, answers, attention_by_group
+from ..analysis.predictions import answers, attention_by_group
 from ..comparison.comparison import Comparison, result_of, run_folder
 from pde_nb.comparison.trials import (
     COLUMNS,
@@ -39,6 +39,7 @@ from ..data.dataset import Data
 from ..methods.registry import method_title
 from .page import Page, new_chart, section, share, svg_of, table
 from pde_nb.report.run_page import (
+    NOT_ASKED,
     as_record,
     command_text,
     group_order,
@@ -272,43 +273,36 @@ def report(
     split: str = "test",
     mistakes: int = 6,  # of each group, of one run; 0: none
     attention: int = 2,  # pictures of each group with the map of what the model looks at; 0: none
+    why: str = NOT_ASKED,  # why the model is not asked, if it is not
     **options,  # model, device, inputs: as in `evaluate_run`
 ) -> Page:
-    """A page of one run, or of a comparison. Raises `ValueError` for runs that are unfinished, damaged or
-    of different data."""
-    several, found, maps = list(runs) if isinstance(runs, (list, tuple)) else [runs], None, None
-    run = with_model(several[0], data, **options) if len(several) == 1 and (mistakes or attention) else None
-    if run:
-        judged = default_split(as_record(several[0]), split)
-        found = answers(run, judged, mistakes) if mistakes else None
-        title = as_record(several[0]).method_title
-        maps = attention_of(run, title, judged, attention) if attention else None
-    return make_page(several, split, found, maps)
-
-
-def default_split(record: RunRecord, split: str = "test") -> str:
-    "The split to report on: the one that is asked for, or validation where there is no test set."
-    return "val" if split == "test" and "test" not in record.splits and "val" in record.splits else split
-
-
-def make_page(
-    runs: list, split="test", found: Answers | None = None, attention: Attention | None = None
-) -> Page:
-    "The page of what is known. Raises `ValueError` for no runs, and for a split that was not evaluated."
+    """A page of one run, or of a comparison. Raises `ValueError` for no runs, for runs that are unfinished,
+    damaged or of different data, and for a split that was not evaluated."""
+    runs = list(runs) if isinstance(runs, (list, tuple)) else [runs]
     records = [as_record(run) for run in runs]
     if not records:
         raise ValueError("no run given; name at least one.")
-    split = default_split(records[0], split)
+    usual = "val" if "test" not in records[0].splits and "val" in records[0].splits else "test"
+    split = usual if split == "test" else split
     lookup(split, records[0].evaluated, "split")
     if len(records) > 1:
-        if split != default_split(records[0]):
+        if split != usual:
             raise ValueError(f"split={split!r} is for one run; several are judged by their test set.")
         return runs_page(records)
-    return run_page(records[0], split, found, attention)
+    run = with_model(runs[0], data, **options) if mistakes or attention else None
+    found, maps = why, None
+    if run and mistakes:
+        found = answers(run, split, mistakes)
+    if run and attention and run.data.inputs.kind in ("pictures", "pixels"):
+        try:
+            maps = attention_by_group(run, split, attention)
+        except ValueError as e:
+            maps = f"not shown: {e}"
+    return run_page(records[0], split, found, maps)
 
 
 def report_html(runs, split="test") -> str:
-    "One page as an HTML file that loads nothing; arguments and errors as for `make_page`."
+    "One page as an HTML file that loads nothing; arguments and errors as for `report`."
     return report(runs, split=split, mistakes=0, attention=0).html
 
 # %% ../../nbs/13_report/03_report.ipynb #cc38b347
@@ -323,13 +317,3 @@ def with_model(run, data: Data | None, **options) -> Trainer | None:
             "of the run, or leave the data out."
         )
     return data and reopened(record.folder, data, **options)
-
-
-def attention_of(run: Trainer, title: str, split: str, most: int) -> Attention | None:
-    "The maps of a run; the reason where they cannot be drawn; None for inputs that are no pictures."
-    if run.data.inputs.kind not in ("pictures", "pixels"):
-        return None
-    try:
-        return attention_by_group({title: run}, split, most)
-    except ValueError as e:
-        return Attention(split, note=f"not shown: {e}")

@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['TOO_GOOD', 'FEW', 'NOT_ASKED', 'run_headline', 'group_order', 'group_styles', 'group_section', 'origin_section',
-           'guess_blocks', 'predictions_sections', 'class_blocks', 'calibration_blocks', 'rate_sections',
-           'mistake_sections', 'label_sections', 'attention_sections', 'training_section', 'growths', 'over_epochs',
-           'group_curves', 'tried_sections', 'entry_section', 'command_text', 'settings_text', 'making_section',
-           'as_record', 'run_page']
+           'guess_blocks', 'class_blocks', 'calibration_blocks', 'rate_sections', 'mistake_section', 'label_sections',
+           'attention_sections', 'predictions_sections', 'training_section', 'growths', 'over_epochs', 'group_curves',
+           'tried_sections', 'entry_section', 'command_text', 'settings_text', 'making_section', 'as_record',
+           'run_page']
 
 # %% ../../nbs/13_report/02_run_page.ipynb #41249376
 import shlex
@@ -141,25 +141,6 @@ def guess_blocks(name: str, of: dict, seen: str) -> list[dict]:
     return [dict(text=text), *([table(f"guess_{name}", rows, caption)] if rows else [])]
 
 # %% ../../nbs/13_report/02_run_page.ipynb #c081ff1b
-NOT_ASKED = (
-    "Neither these nor the mistakes are on this page: the record of a run has counts per group only, and the "
-    "model was not asked again. pde report does so where the weights and the data are there; in Python, give "
-    "the data."
-)
-
-
-def predictions_sections(found: Answers | None) -> list[dict]:
-    "What follows from the predictions of a run; where there are none, a note that says why."
-    if found is None or found.note:
-        note = NOT_ASKED if found is None else found.note
-        return [section("Classes, calibration and rates", dict(note=note))]
-    sections = [
-        section(f"Classes, {found.split}", *class_blocks(found)),
-        section(f"Calibration, {found.split}", *calibration_blocks(found)),
-    ]
-    return [*sections, *rate_sections(found)]
-
-
 def class_blocks(found: Answers) -> list[dict]:
     "Which class is taken for which, and how each class does."
     told = found.confusion.rename_axis(index="labelled", columns="said").stack().reset_index(name="examples")
@@ -222,13 +203,11 @@ def rate_sections(found: Answers) -> list[dict]:
     return [section(f"Selection rates, {found.split}", table("rates", frame, caption))]
 
 # %% ../../nbs/13_report/02_run_page.ipynb #81901e21
-def mistake_sections(found: Answers | None) -> list[dict]:
+def mistake_section(found: Answers) -> dict:
     "The worst mistakes of each group; a sentence where there are none."
-    if found is None or found.note:
-        return []
     title = f"Worst mistakes, {found.split}"
     if not found.shown:
-        return [section(title, dict(text=f"There are none: every {found.split} example is right."))]
+        return section(title, dict(text=f"There are none: every {found.split} example is right."))
     lead = (
         "The mistakes with the highest loss of each group, the worst group first. They may be hard, wrongly "
         "labelled, or show what the model goes by. Rows are counted from 0, as in split.csv and ledger.csv; "
@@ -243,12 +222,12 @@ def mistake_sections(found: Answers | None) -> list[dict]:
             cards.append(dict(lines=lines, picture=m.picture, text=m.text))
         heading = "{}: {:,} of {:,} wrong".format(name, *found.wrong.loc[name])
         blocks.append(dict(title=heading, cards=cards))
-    return [section(title, *blocks)]
+    return section(title, *blocks)
 
 
-def label_sections(found: Answers | None) -> list[dict]:
+def label_sections(found: Answers) -> list[dict]:
     "Where the next labels should go."
-    if found is None or not found.labels:
+    if not found.labels:
         return []
     rows = []
     for of in found.labels:
@@ -263,15 +242,14 @@ def label_sections(found: Answers | None) -> list[dict]:
     return [section("Where the next labels should go", table("labels", rows, caption))]
 
 
-def attention_sections(attention: Attention | None) -> list[dict]:
-    "Pictures of each group beside the maps of the runs."
+def attention_sections(attention: Attention | str | None, title: str) -> list[dict]:
+    "Pictures of each group beside the maps of a run, by its title; or why there are none."
     if attention is None:
         return []
-    title = f"What the model looks at, {attention.split}"
-    if attention.note:
-        return [section(title, dict(note=attention.note))]
+    if isinstance(attention, str):
+        return [section("What the model looks at", dict(note=attention))]
     first = attention.pictures[0]
-    rows, columns = first.answers[0]["cells"].shape
+    rows, columns = first.cells.shape
     side = " × ".join(map(str, first.picture.shape[:2]))
     lead = (
         "Orange is where the evidence for the answer that a run gives lies (Grad-CAM); grey is where there "
@@ -284,12 +262,32 @@ def attention_sections(attention: Attention | None) -> list[dict]:
         lead += f" The {n} smallest groups; {attention.more} more are not shown."
     blocks = [dict(text=lead)]
     for shown in attention.pictures:
-        cards = [(shown.picture, [f"labelled {shown.label}", f"row {shown.row}"])]
-        for name, a in zip(attention.names, shown.answers):
-            cards.append((a["overlay"], [name, f"says {a['says']}, {100 * a['sure']:.0f} %"]))
-        cards = [dict(picture=picture_address(x, 160, 82), lines=lines) for x, lines in cards]
+        truth = [f"labelled {shown.label}", f"row {shown.row}"]
+        says = [title, f"says {shown.says}, {100 * shown.sure:.0f} %"]
+        cards = (shown.picture, truth), (shown.overlay, says)
+        cards = [dict(picture=picture_address(x), lines=lines) for x, lines in cards]
         blocks.append(dict(title=shown.group, cards=cards))
-    return [section(title, *blocks)]
+    return [section(f"What the model looks at, {attention.split}", *blocks)]
+
+
+NOT_ASKED = (
+    "Neither these nor the mistakes are on this page: the record of a run has counts per group only, and the "
+    "model was not asked again. pde report does so where the weights and the data are there; in Python, give "
+    "the data."
+)
+
+
+def predictions_sections(found: Answers | str) -> list[dict]:
+    "What follows from the predictions of a run; where there are none, a note that says why."
+    if isinstance(found, str):
+        return [section("Classes, calibration and rates", dict(note=found))]
+    return [
+        section(f"Classes, {found.split}", *class_blocks(found)),
+        section(f"Calibration, {found.split}", *calibration_blocks(found)),
+        *rate_sections(found),
+        mistake_section(found),
+        *label_sections(found),
+    ]
 
 # %% ../../nbs/13_report/02_run_page.ipynb #2de20ac9
 def training_section(record: RunRecord, split: str) -> dict:
@@ -439,8 +437,8 @@ def as_record(run) -> RunRecord:
 def run_page(
     record: RunRecord,
     split: str,  # that the page is about; one that was evaluated
-    found: Answers | None = None,  # what follows from its predictions
-    attention: Attention | None = None,
+    found: Answers | str = NOT_ASKED,  # what follows from its predictions; or why there are none
+    attention: Attention | str | None = None,
 ) -> Page:
     "The page of one run. Raises `ValueError` for a split that was not evaluated."
     config = record.config
@@ -453,9 +451,7 @@ def run_page(
         group_section(record, split),
         *origin_section(record),
         *predictions_sections(found),
-        *mistake_sections(found),
-        *label_sections(found),
-        *attention_sections(attention),
+        *attention_sections(attention, record.method_title),
         *tried_sections(record),
         training_section(record, split),
         entry_section(record),
