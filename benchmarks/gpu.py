@@ -12,8 +12,6 @@ from pathlib import Path
 
 import torch
 
-LEVERS = None, "bf16"
-
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -25,10 +23,8 @@ def main():
     args.out.mkdir(parents=True, exist_ok=True)
     script = Path(__file__).with_name("run.py")
     root = ["--root", args.root] if args.root else []
-    for lever in LEVERS:
-        name = f"gpu-{lever}" if lever else "gpu"
-        command = [sys.executable, str(script), "waterbirds", "texts", *root, "--device", "cuda"]
-        command += ["--lever", lever] if lever else []
+    for name, more in {"gpu": [], "gpu-bf16": ["--bf16"]}.items():
+        command = [sys.executable, str(script), "waterbirds", "texts", *root, "--device", "cuda", *more]
         print(name, flush=True)
         subprocess.run([*command, "--out", str(args.out / f"{name}.json")], check=True)
 

@@ -521,10 +521,7 @@ def run_contender(name, task, data, seeds, out, say):
         about = dict(task=out.name, name=name, chosen=chosen.get(base), data=data.digest)
         about["groups"] = dict(zip(group_names(halves[0]), halves[0].counts.tolist()))
         write_sealed(path, dict(about, surroundings=surroundings(), trials=trials))
-        worst, mean = judged(data, study.test[first], on_test[first])
-        text = "" if promised is None else f", validation {100 * promised[0]:.1f}"
-        cost = f"{study.passes:.1f} passes, {seconds:.1f} s {study.notes}"
-        say(f"{name:20} {seed} worst {100 * worst:.1f}{text}, {cost}")
+        say(f"{name:20} {seed} {study.passes:.1f} passes, {seconds:.1f} s {study.notes}")
 
 
 def main():
