@@ -163,7 +163,7 @@ def compare(
     best = found.results[found.best]
     run = run_folder(folder, found.best, best.chosen, best.trials[0].seed)
     say_next(command_line("report", run, "--html"), command_line("predict", run, "--data", "new.csv"))
-    return Exit.DONE if found.complete else Exit.JUDGED_BAD
+    return Exit.DONE if not found.failed else Exit.JUDGED_BAD
 
 
 @contextmanager
@@ -193,7 +193,7 @@ def run_lines(data, folder: Path, words: list[str], settings: dict, how: dict) -
     def typed(value) -> str:
         return ",".join(map(typed, value)) if isinstance(value, (tuple, list)) else str(value).lower()
 
-    lines, tried = [], how["tried"] or learning_rates(DEFAULTS[data.inputs.kind].lr, 2)
+    lines, tried = [], how["tried"] or learning_rates(DEFAULTS[data.inputs.kind].lr)
     for name, method in asked_methods(how["methods"]).items():
         try:
             method = within_budget(method, data, how["passes"], how["schedule"])

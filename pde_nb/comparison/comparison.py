@@ -206,12 +206,9 @@ def result_of(records: list[RunRecord], tried: list[dict], chosen: dict) -> Resu
     )
 
 # %% ../../nbs/11_comparison/02_comparison.ipynb #4d1f11c4
-def learning_rates(lr: float, n: int) -> tuple[dict, ...]:
-    "So many learning rates around one: itself, a third of it, three times it, a tenth, ten times, …"
-    factors = [1.0]
-    for k in range(1, whole_number("tries", n, 1)):
-        factors.append(10 ** ((-1) ** k * ((k + 1) // 2) / 2))
-    return tuple(dict(lr=float(f"{lr * factor:.1g}")) for factor in factors)
+def learning_rates(lr: float) -> tuple[dict, ...]:
+    "Two learning rates to try: one, and a third of it."
+    return tuple(dict(lr=float(f"{rate:.1g}")) for rate in (lr, lr / 10**0.5))
 
 
 def combinations(values: dict) -> tuple[dict, ...]:
@@ -243,11 +240,6 @@ class Comparison:
     refused: dict[str, str]  # those that are not among the results, and why
     folder: Path
     failed: tuple[str, ...] = ()  # those of them that could have run, and failed
-
-    @property
-    def complete(self) -> bool:
-        "Whether no run failed."
-        return not self.failed
 
     @property
     def best(self) -> str:
@@ -294,7 +286,7 @@ def compare(
     asked_logs(on_epoch, out)
     methods = asked_methods(methods)
     seeds, jobs = seed_list(seeds), whole_number("jobs", jobs, 1)
-    tried = tuple(tried or learning_rates(DEFAULTS[data.inputs.kind].lr, 2))
+    tried = tuple(tried or learning_rates(DEFAULTS[data.inputs.kind].lr))
     check_apart(tried, common, LENGTHS)
     folder = writable_folder(out)
     of_network = {"model", "weights", "inputs", "device", "train_by"} & common.keys()

@@ -82,9 +82,9 @@ class Trees(Fitted):
 
 
 def check_same(model: BoostedTrees, wanted, x):
-    "Raises `RuntimeError` unless the first rows have the scores of the estimator that the trees are from."
+    "Raises `CannotRun` unless the first rows have the scores of the estimator that the trees are from."
     with torch.no_grad():
         scores = model(torch.as_tensor(x[:256], device=model.start.device)).cpu().numpy()
     scores = scores[:, 1] if model.n_scores == 1 else scores
     if not np.allclose(scores, wanted[:256], rtol=1e-3, atol=1e-3):
-        raise RuntimeError("the trees do not give scikit-learn's scores; install a version that was tested.")
+        raise CannotRun("the trees do not give scikit-learn's scores; install a version that was tested.")
