@@ -37,9 +37,9 @@ from pde_nb.methods.baselines import GroupDRO, Resampling, Subsample
 from pde_nb.methods.pde import PDE
 from pde_nb.networks.heads import embeddings
 from pde_nb.networks.models import default_model, input_settings, make_model
+from pde_nb.prediction.predictor import outputs
 from pde_nb.training.fit import robust_fit
 from pde_nb.training.presets import DEFAULTS
-from pde_nb.training.selection import outputs
 from pde_nb.training.trainer import Trainer, train
 
 FOLDS, SUBSETS = 5, 10
@@ -264,7 +264,7 @@ class Study:
     def scores(self, trainer, rows, forward=None):
         "What a run gives for some rows: probabilities, or what `forward` gives."
         forward = forward or (lambda x: trainer.model(x).float().softmax(1))
-        return outputs(trainer.model, trainer.source, rows, 1024, trainer.autocast, forward).cpu().numpy()
+        return outputs(trainer.model, trainer.source, rows, 1024, trainer.autocast, forward).numpy()
 
     def both(self, trainer):
         "Probabilities of validation and of test."
@@ -389,7 +389,7 @@ class Study:
             return make_source(self.data, progress=False).batch(rows).cpu().numpy()
         source, net = self.network(self.data, self.seed)
         net = net.to(self.task.device).eval()
-        x = outputs(net, source, rows, 512, nullcontext, embeddings(net)).cpu().numpy()
+        x = outputs(net, source, rows, 512, nullcontext, embeddings(net)).numpy()
         train = x[self.data.rows("train")]
         return (x - train.mean(0)) / np.maximum(train.std(0), 1e-6)
 

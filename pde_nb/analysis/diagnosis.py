@@ -33,7 +33,7 @@ from ..data.examples import Pictures
 from ..grouping.labelling import ENOUGH, labelled_data
 from ..methods.base import balancing_weights
 from ..networks.heads import embeddings
-from ..training.selection import outputs
+from ..prediction.predictor import outputs
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #375c2968
 def cross_table(
@@ -505,7 +505,7 @@ def labels_after(run, most: int = 1500) -> list[dict]:
     both = groups[0].part(some[0]).joined(groups[1].part(some[1]))
     try:
         enters, how = embeddings(run.model), (run.eval_batch, run.autocast)
-        x = outputs(run.model, run.source, at, *how, lambda batch: enters(batch).float().cpu())
+        x = outputs(run.model, run.source, at, *how, lambda batch: enters(batch).float())
     except ValueError:
         return []
     return next_labels(projected(x.numpy()), data.y[at], both, len(some[0]), rng, counts)

@@ -30,7 +30,8 @@ from ..core.statistics import z_value
 from ..data.batches import decode
 from ..data.blanks import blank_cells
 from ..data.dataset import Data
-from ..prediction.predictor import softmax, source_logits
+from ..prediction.predictor import softmax
+from ..training.finished import logits_of
 from ..training.selection import count_rows, in_group
 from ..training.trainer import Trainer
 
@@ -64,8 +65,7 @@ def predict_split(
     if not len(rows):
         raise ValueError(f"the data has no {split} examples to predict; name another split.")
     run.model.eval()
-    logits = source_logits(run.model, run.source, rows, run.eval_batch, run.autocast)
-    return Predictions(split, rows, run.data.y[rows], softmax(logits))
+    return Predictions(split, rows, run.data.y[rows], softmax(logits_of(run, rows)))
 
 # %% ../../nbs/10_analysis/02_predictions.ipynb #pr000010
 def confusion(data: Data, said: Predictions) -> pd.DataFrame:

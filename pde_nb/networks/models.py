@@ -23,7 +23,7 @@ from ..core.environment import import_torchvision
 from .heads import BODY, HEAD, random_stream, replace_head
 from .small import BoostedTrees, linear, mlp, small_cnn
 from .text import TEXT_MODELS, text_folder, text_model, token_limit
-from .weights import SUFFIXES, find_file, load_file, load_weights
+from .weights import SUFFIXES, load_file, load_weights, read_weights
 
 # %% ../../nbs/05_networks/05_models.ipynb #4a33d955
 SMALL = {"mlp": mlp, "linear": linear, "trees": BoostedTrees, "small_cnn": small_cnn}
@@ -215,13 +215,13 @@ def fetch_weights(
     kind: str,  # of the inputs
     weights: str | Path | None,  # as in `make_model`
 ):
-    """See that weights of a network for pictures, or of a file, are here, and fetch those of a server.
+    """See that weights of a network for pictures, or of a file, can be had, and fetch those of a server.
 
     Raises `ValueError` as `make_model` does; it is meant to be called before anything that takes long.
     """
     family, file = model_family(name, kind), weights_file(weights)
     if file is not None:
-        find_file(file)
+        read_weights(file)
     elif weights not in (None, "none") and family == "pictures":
         pretrained_vision_weights(name, str(weights))
 

@@ -27,9 +27,9 @@ from ..networks.text import TextClassifier, text_network
 from pde_nb.prediction.predictor import (
     Predictor,
     fit_temperature,
+    outputs,
     probability_names,
     softmax,
-    source_logits,
 )
 from pde_nb.training.folder import (
     load_finished,
@@ -57,7 +57,9 @@ def predictor_of(
 
 
 def logits_of(run: Trainer, rows: np.ndarray) -> np.ndarray:
-    return source_logits(run.model, run.source, rows, run.eval_batch, run.autocast)
+    "The scores of rows of its data by a run, before the softmax."
+    scores = outputs(run.model, run.source, rows, run.eval_batch, run.autocast)
+    return scores.double().numpy()
 
 
 def how_it_predicts(config: dict, kind: str) -> dict:

@@ -39,7 +39,7 @@ from ..methods.base import CannotRun, Fitted, describe
 from ..methods.jtt import FirstStageResult
 from ..networks.heads import embeddings
 from ..networks.small import BoostedTrees
-from ..prediction.predictor import Predictor
+from ..prediction.predictor import Predictor, outputs
 from .checkpoints import load_state, save_state
 from .finished import prediction_columns, predictor_of, save_portable
 from pde_nb.training.folder import (
@@ -63,7 +63,7 @@ from .logs import Logs, asked_logs
 from .progress import Clock
 from .ranks import ALONE, find_ranks
 from .record import FirstStageRecord, RunRecord, conclude
-from .selection import in_group, outputs
+from .selection import in_group
 from .settings import Settings
 from .spec import RunSpec, build, decide
 from .trainer import NoModel, Trainer, train
@@ -262,7 +262,7 @@ def first_result(run: Trainer) -> FirstStageResult:
 
     def given(network, rows):
         "What a network, or a part of one, gives for some rows."
-        how = run.eval_batch, run.autocast, lambda x: network(x).float().cpu()
+        how = run.eval_batch, run.autocast, lambda x: network(x).float()
         return run.ranks.spread(lambda some: outputs(run.model, run.source, some, *how).numpy(), rows)
 
     def embedded(split):

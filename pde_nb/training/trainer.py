@@ -20,6 +20,7 @@ from ..algorithm.groups import group_names, stream
 from ..data.batches import Source, batches
 from ..data.dataset import Data
 from ..methods.base import Batch, Method
+from ..prediction.predictor import outputs
 from . import selection
 from .checkpoints import identity
 from .progress import out_of_memory, progress_bar
@@ -227,8 +228,7 @@ class Trainer:
             scores = self.model(x)
             return scores.argmax(1).masked_fill(scores.isnan().any(1), -1)
 
-        out = selection.outputs(self.model, self.source, rows, self.eval_batch, self.autocast, said)
-        return np.zeros(0, np.int64) if out is None else out.cpu().numpy()
+        return outputs(self.model, self.source, rows, self.eval_batch, self.autocast, said).numpy()
 
     def validate(self) -> selection.Evaluation:
         "Evaluate the model on validation, as far as it takes to know whether it is the best."
