@@ -40,7 +40,10 @@ def attribute_columns(sensitive_features, n: int) -> dict[str, np.ndarray]:
     """Columns of attributes by name, None where a value is missing.
 
     Raises `ValueError` for another number of rows, and for a column without any value."""
-    table = pd.DataFrame({} if sensitive_features is None else sensitive_features)
+    given = {} if sensitive_features is None else sensitive_features
+    if isinstance(given, dict):  # by position, whatever the index of each is
+        given = {name: np.asarray(values) for name, values in given.items()}
+    table = pd.DataFrame(given)
     if isinstance(table.columns, pd.RangeIndex):  # of an array
         several = len(table.columns) > 1
         table.columns = [f"sensitive_feature_{i}" if several else "sensitive_feature" for i in table]

@@ -80,9 +80,10 @@ def judge(
     if y is None:
         columns = {name: np.concatenate([of[name] for of in kept]) for name in how["keep"]}
     else:
-        columns = {**(a or {}), label: y}
-    if len(columns[label]) != n:
-        raise ValueError(f"there are {len(y):,} labels for {n:,} rows; give one for each.")
+        columns = {name: np.asarray(values) for name, values in {**(a or {}), label: y}.items()}
+    for name, values in columns.items():
+        if len(values) != n:
+            raise ValueError(f"{name!r} has {len(values):,} values for {n:,} rows; give one for each.")
     labels, predicted = class_positions(columns.pop(label), classes, label), np.concatenate(predicted)
     values = {
         name: as_trained(column, preparation.attributes.get(name, ()), unlabelled)
