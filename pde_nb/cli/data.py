@@ -68,8 +68,9 @@ def shown_columns(opened: DataOptions, n: int) -> dict:
 
     path = Path(opened.data)
     if path.suffix == ".npz" or (path / "x.npy").exists():
-        return {name: values for name, values in read_arrays(path).items() if np.shape(values) == (n,)}
-    if files := files_of(path):
+        arrays = read_arrays(path).items()
+        frame = pd.DataFrame({name: values for name, values in arrays if np.shape(values) == (n,)})
+    elif files := files_of(path):
         frame = pd.concat(read_file(file).to_pandas() for file in files)
     else:
         frame = read_table(path / "metadata.csv" if path.is_dir() else path)
@@ -141,5 +142,4 @@ def sample(*, opened: DataOptions, out: str, n: Whole = 200, seed: Whole = 0):
         options["as"] = [*others, f"{attribute}=drop"]
     data = open_typed(options)
     shown = shown or shown_columns(opened, len(data))
-    splits = (opened.split or "split") in shown
-    show(write_sheet(out, data, attribute, shown, n, seed, splits))
+    show(write_sheet(out, data, attribute, shown, n, seed, (opened.split or "split") in shown))

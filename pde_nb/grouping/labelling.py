@@ -111,7 +111,7 @@ def choose_rows(
     rng = np.random.default_rng([seed, 10])
     left = int(((codes < 0) & np.isin(split, TEACHING)).sum())
     if not 1 <= n <= left:
-        raise ValueError(f"n={n}: {left:,} rows of validation and training have no label; give 1 to {left}.")
+        raise ValueError(f"n={n}: {left:,} rows of training and validation have no label; ask for no more.")
     if probability is None:
         special = dict(mistake=doubted(x, y, split, rng))
     else:
