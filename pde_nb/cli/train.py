@@ -76,9 +76,8 @@ def train(
     if not out:
         chosen = choose(data, network.model, "pde" if method == "auto" else method, **how)
         out = f"runs/{data.name}-{method}-{Path(chosen.model).name}-seed{seed}"
-    folder = Path(out)
     how |= dict(weights=network.start, device=network.device, groups=asked.groups, seed=seed)
-    how |= dict(out=folder, restart=restart, minutes=minutes, opened=opened_with(opened), on_epoch=log)
+    how |= dict(out=out, restart=restart, minutes=minutes, opened=opened_with(opened), on_epoch=log)
     how |= dict(began=lambda *run: say(plan_text(*run)))
     fit = robust_fit(network.model, data, method, **how, **settings)
     told = ["", *record_parts(fit.record)]
@@ -86,9 +85,9 @@ def train(
         told.insert(0, "this run had ended before; where its time was up, a larger --minutes lets it go on:")
     if not is_main():
         return
-    answer(json, fit.record.figures(fit.record.splits[-1]).to_dict(), *told, f"\nwritten to {folder}")
-    predict = command_line("predict", folder, "--data", "new.csv")
-    say_next(command_line("report", folder, "--html"), command_line("eval", folder), predict)
+    answer(json, fit.record.figures(fit.record.splits[-1]).to_dict(), *told, f"\nwritten to {out}")
+    predict = command_line("predict", out, "--data", "new.csv")
+    say_next(command_line("report", out, "--html"), command_line("eval", out), predict)
 
 # %% ../../nbs/14_cli/03_train.ipynb #tr0008
 def plan_text(run, config: dict) -> str:

@@ -108,10 +108,8 @@ def codes_of(preparation: Preparation) -> tuple[ColumnCode, ...]:
     "The codes of a table, or those of features, which are numbers without names."
     if preparation.kind == "table":
         return preparation.codes
-    d = preparation.shape[0]
-    standard = preparation.standard or Standard(np.zeros(d), np.ones(d))
-    each = map(Standard, standard.mean, standard.std)
-    return tuple(ColumnCode("", HowRead("number"), one) for one in each)
+    standard = preparation.standard or Standard(np.zeros(preparation.shape), np.ones(preparation.shape))
+    return tuple(ColumnCode("", HowRead("number"), one) for one in map(Standard, standard.mean, standard.std))
 
 # %% ../../nbs/12_deployment/03_export.ipynb #gr000013
 class PixelLayer(nn.Module):

@@ -223,8 +223,9 @@ def describe(method: Method) -> dict:
 
 
 def settings_text(settings: dict) -> str:
-    "Settings in words, without those that are not set."
-    return ", ".join(f"{name} {value}" for name, value in settings.items() if value is not None)
+    "Settings in words, without those that are not set or off."
+    asked = {name: value for name, value in settings.items() if value is not None and value is not False}
+    return ", ".join(f"{name} {value}" for name, value in asked.items())
 
 # %% ../../nbs/07_methods/01_base.ipynb #74721d06
 PARTS = {"train": "training", "val": "validation", "both": "training and validation"}
