@@ -68,8 +68,7 @@ def shown_columns(opened: DataOptions, n: int) -> dict:
 
     path = Path(opened.data)
     if path.suffix == ".npz" or (path / "x.npy").exists():
-        arrays = read_arrays(path).items()
-        frame = pd.DataFrame({name: values for name, values in arrays if np.shape(values) == (n,)})
+        frame = pd.DataFrame({k: v for k, v in read_arrays(path).items() if np.shape(v) == (n,)})
     elif files := files_of(path):
         frame = pd.concat(read_file(file).to_pandas() for file in files)
     else:

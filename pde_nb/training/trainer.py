@@ -228,7 +228,8 @@ class Trainer:
             scores = self.model(x)
             return scores.argmax(1).masked_fill(scores.isnan().any(1), -1)
 
-        return outputs(self.model, self.source, rows, self.eval_batch, self.autocast, said).numpy()
+        how = self.eval_batch, self.autocast, said
+        return outputs(self.model, self.source, rows, *how).numpy() if len(rows) else np.zeros(0, np.int64)
 
     def validate(self) -> selection.Evaluation:
         "Evaluate the model on validation, as far as it takes to know whether it is the best."
