@@ -30,7 +30,6 @@ from ..core.statistics import z_value
 from ..data.batches import decode
 from ..data.blanks import blank_cells
 from ..data.dataset import Data
-from ..prediction.predictor import softmax
 from ..training.finished import logits_of
 from ..training.selection import count_rows, in_group
 from ..training.trainer import Trainer
@@ -65,7 +64,7 @@ def predict_split(
     if not len(rows):
         raise ValueError(f"the data has no {split} examples to predict; name another split.")
     run.model.eval()
-    return Predictions(split, rows, run.data.y[rows], softmax(logits_of(run, rows)))
+    return Predictions(split, rows, run.data.y[rows], logits_of(run, rows).softmax(1).numpy())
 
 # %% ../../nbs/10_analysis/02_predictions.ipynb #pr000010
 def confusion(data: Data, said: Predictions) -> pd.DataFrame:

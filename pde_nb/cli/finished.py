@@ -109,20 +109,13 @@ def evaluate(
 
 def judge_other(run, other, label, attribute, root, device, json):
     "Judge the model of a run on other labelled data."
-    from pde_nb.data.opening import read_arrays
     from pde_nb.deployment.other_data import judge
     from pde_nb.training.finished import load
     from pde_nb.training.record import RunRecord
 
     predictor, record, rows = load(run, device=device or "cpu"), RunRecord.read(run), Path(other)
     how = dict(label=label, attributes=attribute, root=root)
-    if rows.suffix == ".npz" or (rows / "x.npy").exists():
-        names = attribute or list(predictor.preparation.attributes)
-        label = label or predictor.preparation.label
-        arrays = read_arrays(rows, "x", label, *(attribute or ()), others=names)
-        how = dict(y=arrays[label], a={name: arrays[name] for name in names if name in arrays})
-        rows = arrays["x"]
-    elif rows.is_dir():
+    if (rows / "metadata.csv").exists():
         how["root"], rows = root or rows, rows / "metadata.csv"
     if record.train_counts is not None:
         names = next(iter(record.evaluated.values())).names

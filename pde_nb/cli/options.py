@@ -20,12 +20,8 @@ SCREEN = "-"  # in place of a file: the standard output
 
 
 def whole(kind, tokens) -> int:
-    "A whole number as it was typed. Raises `ValueError` for any other text."
-    text = tokens[0].value
-    try:
-        return int(text)
-    except ValueError:
-        raise ValueError(f"{text!r} is no whole number") from None
+    "A whole number as it was typed: cyclopts itself rounds. Raises `ValueError` for any other text."
+    return int(tokens[0].value)
 
 
 def check_file(kind, where: str | None):
@@ -136,8 +132,8 @@ def data_words(opened: dict) -> list[str]:
     words = []
     for name, value in opened.items():
         if value and name not in NOT_TYPED:
-            words.append("--" + name.replace("_", "-"))
-            words += map(str, value if isinstance(value, (list, tuple)) else [] if value is True else [value])
+            several = value if isinstance(value, (list, tuple)) else [value]
+            words += ["--" + name.replace("_", "-"), *map(str, several)]
     return words
 
 # %% ../../nbs/14_cli/02_options.ipynb #op0008

@@ -11,6 +11,7 @@ import re
 from jinja2 import Environment
 
 from ..algorithm.metrics import figures_table
+from ..core.environment import need
 from ..core.seals import surroundings, write_whole
 from ..core.tables import escape_markdown, percent
 from ..data.inputs import Preparation, read_preparation
@@ -26,12 +27,9 @@ def model_card(
 ):  # a `huggingface_hub.ModelCard`
     """The card of a model: `str(card)` is its text, `card.data` its metadata.
 
-    Raises `ValueError` where huggingface_hub is missing, and for a folder that is no finished run.
+    Raises `ImportError` where huggingface_hub is missing, `ValueError` for a folder that is no finished run.
     """
-    try:
-        from huggingface_hub import ModelCard
-    except ImportError as e:
-        raise ValueError("a model card needs huggingface_hub: pip install 'pde_nb[export]'.") from e
+    ModelCard = need("huggingface_hub", "a model card").ModelCard
     if isinstance(run, Fit):
         record, preparation = run.record, run.predictor.preparation
     else:
@@ -160,13 +158,7 @@ It was trained with Python {{ made.python }}
 """
 
 # %% ../../nbs/12_deployment/04_model_card.ipynb #mc000010
-TASKS = {
-    "table": "tabular-classification",
-    "features": "tabular-classification",
-    "pixels": "image-classification",
-    "pictures": "image-classification",
-    "texts": "text-classification",
-}
+TASKS = dict(table="tabular", features="tabular", pixels="image", pictures="image", texts="text")
 STARTS = {"none": "random weights", "own": "weights of its own", "pretrained": "pretrained weights"}
 WIDE = 0.2  # an interval of an accuracy that leaves so much open says little
 RARE = 50  # training examples of a group, below which little can be learned of it
@@ -222,7 +214,7 @@ def card_data(record: RunRecord, preparation: Preparation):  # a `ModelCardData`
     "The metadata of a card; every figure is a result of an evaluation."
     from huggingface_hub import EvalResult, ModelCardData
 
-    task, (network, name), results = TASKS[preparation.kind], named(record), []
+    task, (network, name), results = f"{TASKS[preparation.kind]}-classification", named(record), []
     about = dict(task_type=task, dataset_type=re.sub(r"[^\w.-]+", "-", name), dataset_name=name)
     for split in record.splits:
         figures = record.figures(split)

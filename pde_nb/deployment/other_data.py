@@ -20,6 +20,7 @@ from ..data.blanks import blank_cells, dates_as_text, known_groups, plain_text
 from ..data.columns import says_missing
 from ..data.encoding import number_or_text
 from ..data.inputs import Preparation
+from ..data.opening import read_arrays
 from ..data.tables import as_list, table_pieces
 from ..prediction.predictor import Predictor
 
@@ -47,12 +48,10 @@ class Judged:
 # %% ../../nbs/12_deployment/02_other_data.ipynb #ju000008
 def judge(
     predictor: Predictor,  # or a `Fit`, which has one
-    rows,  # a table with the label, as DataFrame or path; or an array, with `y`
+    rows,  # with the label: DataFrame, dict of columns, path of a table or of arrays, dict of arrays with x
     *,
     label: str | None = None,  # column of the label; None: as in training
     attributes=None,  # columns of attributes; None: those of training that are there
-    y=None,  # (n,) labels, where rows are no table
-    a: dict | None = None,  # attribute → (n,) values, where rows are no table
     train_counts: dict[str, int] | None = None,  # group of training → examples, to compare shares
     unlabelled=None,  # a value of the attributes that stands for a blank
     **how,  # root: see `new_rows`
@@ -65,9 +64,10 @@ def judge(
     predictor = getattr(predictor, "predictor", predictor)
     preparation = predictor.preparation
     label, classes = label or preparation.label, np.array(preparation.classes)
-    if y is None:
-        there = attributes_there(rows, preparation, label)
-        how["keep"] = [label, *(there if attributes is None else as_list(attributes))]
+    if isinstance(rows, (str, Path)) and (Path(rows).suffix == ".npz" or Path(rows, "x.npy").exists()):
+        rows = read_arrays(rows, "x", others=[label, *preparation.attributes, *as_list(attributes)])
+    there = attributes_there(rows, preparation, label)
+    how["keep"] = [label, *(there if attributes is None else as_list(attributes))]
     kept, predicted, remarks = [], [], []
     sums = np.zeros(sum(len(code.outputs) for code in preparation.codes))  # of what the network gets
     for piece in predictor.pieces(rows, **how):
@@ -76,25 +76,18 @@ def judge(
         remarks += piece.rows.remarks.tolist()
         if piece.rows.encoded is not None:
             sums += piece.rows.encoded.sum(0, dtype=np.float64)
-    n = len(remarks)
-    if y is None:
-        columns = {name: np.concatenate([of[name] for of in kept]) for name in how["keep"]}
-    else:
-        columns = {name: np.asarray(values) for name, values in {**(a or {}), label: y}.items()}
-    for name, values in columns.items():
-        if len(values) != n:
-            raise ValueError(f"{name!r} has {len(values):,} values for {n:,} rows; give one for each.")
+    columns = {name: np.concatenate([of[name] for of in kept]) for name in how["keep"]}
     labels, predicted = class_positions(columns.pop(label), classes, label), np.concatenate(predicted)
     values = {
         name: as_trained(column, preparation.attributes.get(name, ()), unlabelled)
         for name, column in columns.items()
     }
-    if attributes is None and not a:  # nobody asked for one without a value
+    if attributes is None:  # nobody asked for one without a value
         values = {name: column for name, column in values.items() if (column != "").any()}
     counts = count_correct(predicted, labels, groups_of_labelled(classes[labels], values, label))
     differences = (
         *differing_attributes(preparation, values),
-        *differing_inputs(preparation, remarks, sums / n),
+        *differing_inputs(preparation, remarks, sums / len(remarks)),
         *other_shares(counts, label, train_counts, preparation.label),
     )
     return Judged(counts, differences)
@@ -115,11 +108,11 @@ def attributes_there(rows, preparation: Preparation, label: str) -> list[str]:
     "The attributes of training that a table has. Raises `ValueError` where it lacks the label."
     if isinstance(rows, (str, Path)):
         rows = next(table_pieces(rows, 1), {})
-    names = [str(name) for name in getattr(rows, "columns", ())]
+    names = list(map(str, rows if isinstance(rows, dict) else rows.columns))
     if label not in names:
         raise ValueError(
             f"the data has no column {label!r} for the label{did_you_mean(label, names)}; name it with label="
-            f" (--label), or give y= with an array. Its columns are {', '.join(names)}."
+            f" (--label). Its columns are {', '.join(names)}."
         )
     return [name for name in preparation.attributes if name in names]
 

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Shaped
 
-from ..core.arguments import did_you_mean
+from ..core.arguments import did_you_mean, lookup
 from ..data.columns import read
 from ..data.encoding import ColumnCode, encode, spelled
 from pde_nb.data.examples import (
@@ -216,17 +216,22 @@ def pictures_in(folder: Path) -> list[str]:
 
 
 def array_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iterator[NewRows]:
-    """Rows of an array, of a tensor, of an .npy or .npz file, there the array 'x', or of a folder with x.npy.
+    """Rows of an array, of a tensor, or of an .npy file; of several arrays, as an .npz file, a folder of .npy
+    files or a dict has them, those of 'x', and the others can be kept.
 
     Raises `ValueError` as `open_npy` and `read_arrays` do."""
-    if keep:
-        raise ValueError(f"keep={keep}: arrays have no columns to keep; leave it out.")
+    kept = {}
     if isinstance(rows, (str, Path)):
         path = Path(rows)
-        rows = open_npy(path) if path.suffix == ".npy" else read_arrays(path, "x", others=())["x"]
-    rows = pd.DataFrame(rows) if isinstance(rows, dict) else rows
+        rows = open_npy(path) if path.suffix == ".npy" else read_arrays(path, "x", *keep, others=())
+    if isinstance(rows, dict):
+        rows, kept = lookup("x", rows, "array"), {name: np.asarray(rows.get(name, ())) for name in keep}
+    for name in keep:
+        if len(kept.get(name, ())) != len(rows):
+            raise ValueError(f"{name!r} is no array with a value for each of the {len(rows):,} rows.")
     if preparation.kind == "features" and hasattr(rows, "to_numpy"):
         rows = rows.to_numpy()
     for at in range(skip, len(rows), size):
         inputs = make_arrays(rows[at : at + size], at)
-        yield NewRows(at, inputs, {}, np.full(len(inputs), "", object))
+        some = {name: values[at : at + size] for name, values in kept.items()}
+        yield NewRows(at, inputs, some, np.full(len(inputs), "", object))

@@ -18,6 +18,7 @@ from torch import nn
 from ..algorithm.groups import Overlap, group_names
 from ..algorithm.metrics import GroupCounts
 from ..core.seals import COPY_AGAIN, read_sealed, write_sealed
+from ..data.batches import check_device
 from ..data.dataset import SPLITS, Data
 from ..data.inputs import FILES, Preparation, read_preparation, write_preparation
 from ..methods.base import Method
@@ -29,7 +30,6 @@ from pde_nb.prediction.predictor import (
     fit_temperature,
     outputs,
     probability_names,
-    softmax,
 )
 from pde_nb.training.folder import (
     load_finished,
@@ -51,15 +51,14 @@ def predictor_of(
     "What predicts new rows as the run would."
     preparation = Preparation.learn(run.data, run.source)
     rows = run.data.rows("val")
-    fitted = fit_temperature(logits_of(run, rows), run.data.y[rows])
+    fitted = fit_temperature(logits_of(run, rows).numpy(), run.data.y[rows])
     how = dict(how_it_predicts(config, preparation.kind), device=str(run.device), fitted=fitted)
     return Predictor(run.model, preparation, **how)
 
 
-def logits_of(run: Trainer, rows: np.ndarray) -> np.ndarray:
+def logits_of(run: Trainer, rows: np.ndarray) -> torch.Tensor:
     "The scores of rows of its data by a run, before the softmax."
-    scores = outputs(run.model, run.source, rows, run.eval_batch, run.autocast)
-    return scores.double().numpy()
+    return outputs(run.model, run.source, rows, run.eval_batch, run.autocast).double()
 
 
 def how_it_predicts(config: dict, kind: str) -> dict:
@@ -78,7 +77,7 @@ def prediction_columns(
     class, the attributes, and the group that a row is judged in ('' where groups overlap).
     """
     data, classes = run.data, np.array(run.data.classes, object)
-    p = softmax(logits_of(run, rows))
+    p = logits_of(run, rows).softmax(1).numpy()
     columns = dict(row=rows, split=np.array(SPLITS, object)[data.split[rows]])
     columns |= dict(label=classes[data.y[rows]], predicted=classes[p.argmax(1)])
     columns |= zip(probability_names(data.classes), p.T)
@@ -139,8 +138,9 @@ def load(
     fitted = None
     if "temperature.json" in files:
         fitted = read_sealed(run_file(folder, "temperature.json"), TEMPERATURE, COPY_AGAIN)["value"]
-    known = dict(identity=files["model.safetensors"], fitted=fitted)
-    return Predictor(network, preparation, **how_it_predicts(config, preparation.kind), **known).on(device)
+    known = dict(identity=files["model.safetensors"], fitted=fitted, device=str(device))
+    network = network.to(check_device(device))
+    return Predictor(network, preparation, **how_it_predicts(config, preparation.kind) | known)
 
 
 def check_own(config: dict, model):
