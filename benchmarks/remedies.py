@@ -236,7 +236,7 @@ class Study:
         "What makes batches of some data, and a network with a score for each of `n`: the classes, if None."
         model = self.task.model or default_model(data.inputs.kind, None)
         how = input_settings(model, data.inputs.kind) | self.task.inputs
-        how |= dict(channels_last=self.settings.bf16, device=self.task.device, progress=False)
+        how |= dict(device=self.task.device, progress=False)
         source = make_source(data, **how)
         how = dict(kind=source.kind, shape=source.shape, weights=self.task.weights, seed=seed)
         return source, make_model(model, n_classes=n or data.n_classes, **how)

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['BACKGROUND', 'CACHE_VERSION', 'TOGETHER', 'WINDOW', 'GPU_SHARE', 'IMAGENET', 'AUGMENTATIONS', 'upright_rgb', 'fitted',
-           'decode', 'decode_all', 'decoded', 'batches', 'Source', 'settings_digest', 'check_device', 'DeviceArray',
-           'channel_moments', 'PixelSource']
+           'decode', 'decode_all', 'is_whole', 'write_pixels', 'decoded', 'batches', 'Source', 'settings_digest',
+           'check_device', 'DeviceArray', 'PixelSource']
 
 # %% ../../nbs/04_data/09_batches.ipynb #ab829062
 import hashlib
@@ -13,19 +13,32 @@ import os
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from contextlib import suppress
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+from filelock import FileLock
 from jaxtyping import Float, Int, UInt8
 from PIL import Image, ImageOps
 from torch import Tensor
 from tqdm import tqdm
 
 from ..core.arguments import whole_number
-from .examples import Pictures, cache_folder, cached_array, check_numbers, file_states, fingerprint
+from ..core.seals import read_sealed, writable_folder, write_sealed, write_whole
+from pde_nb.data.examples import (
+    Arrays,
+    Columns,
+    Pictures,
+    Texts,
+    cache_folder,
+    check_numbers,
+    file_states,
+    fingerprint,
+    known_digest,
+)
 
 # %% ../../nbs/04_data/09_batches.ipynb #95e8be19
 BACKGROUND = (255, 255, 255)  # behind transparent pixels
@@ -98,22 +111,49 @@ def decode_all(
     progress: bool = True,  # show a progress bar
     centre: int | None = None,  # as in `decode`
 ) -> UInt8[np.ndarray, "n 3 size size"]:
-    """All pictures, decoded once. Raises `ValueError` naming those that cannot be decoded, and as
-    `cached_array` does."""
+    """All pictures, decoded once, and mapped.
+
+    Raises `ValueError` naming those that cannot be decoded, and for a folder that cannot be written or is
+    full; warns where a cache is replaced."""
     whole_number("size", size, 1)
-    if centre is not None:
-        whole_number("centre", centre, 1)
-    shape = (len(inputs), 3, int(size), int(size))
-    make = partial(decoded, inputs, size, centre, progress)
     if cache == "memory":
-        return np.concatenate(list(make()))
+        return np.concatenate(list(decoded(inputs, size, centre, progress)))
     root, files = Path(inputs.root).resolve(), [str(name) for name in inputs.files]
     cut = "" if centre is None else f" centre {centre}"
     names = "\n".join([str(root), *files])
     tag = hashlib.sha256(f"{size} {TOGETHER}{cut} {names}".encode()).hexdigest()[:12]
     path = Path(cache_folder() if cache is None else cache) / f"{root.name}-{size}-{tag}.npy"
     about = dict(version=CACHE_VERSION, pictures=fingerprint([file_states(root, files).tobytes()]))
-    return cached_array(path, shape, np.uint8, about, make)
+    if not is_whole(path, about):
+        with FileLock(writable_folder(path.parent) / f".{path.stem}.lock"):
+            if not is_whole(path, about):  # another program may have made it in the meantime
+                if path.exists():
+                    warnings.warn(f"the cache {path} is out of date or damaged; it is made again.")
+                for left in path.parent.glob(f".{path.stem}.pde-part-*"):  # by a program that was killed
+                    left.unlink()
+                path.with_suffix(".json").unlink(missing_ok=True)
+                write_whole(
+                    path, partial(write_pixels, inputs, size, decoded(inputs, size, centre, progress))
+                )
+                write_sealed(path.with_suffix(".json"), dict(about=about, digest=known_digest(path)))
+    return np.load(path, mmap_mode="r")
+
+
+def is_whole(path: Path, about: dict) -> bool:
+    "Whether a cache is there, is what it says to be made of, and was not damaged."
+    with suppress(ValueError, OSError):
+        content = read_sealed(path.with_suffix(".json"), "the note of a cache", "it is made again")
+        return content["about"] == about and content["digest"] == known_digest(path)
+    return False
+
+
+def write_pixels(inputs: Pictures, size: int, blocks: Iterator[np.ndarray], path: Path):
+    "Write the pixels of all pictures as an .npy file, block by block."
+    with open(path, "wb") as file:
+        header = dict(descr="|u1", fortran_order=False, shape=(len(inputs), 3, size, size))
+        np.lib.format.write_array_header_1_0(file, header)
+        for block in blocks:
+            file.write(block)
 
 
 def decoded(inputs: Pictures, size: int, centre, progress: bool) -> Iterator[np.ndarray]:
@@ -124,7 +164,8 @@ def decoded(inputs: Pictures, size: int, centre, progress: bool) -> Iterator[np.
         try:
             return decode(Path(inputs.root) / name, size, centre)
         except ValueError as e:
-            return e
+            faults.append(str(e))
+            return np.zeros((3, size, size), np.uint8)
 
     with (
         ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool,
@@ -132,18 +173,12 @@ def decoded(inputs: Pictures, size: int, centre, progress: bool) -> Iterator[np.
     ):
         for at in range(0, n, TOGETHER):
             names = inputs.files[at : at + TOGETHER]
-            pixels = np.zeros((len(names), 3, size, size), np.uint8)
-            for i, result in enumerate(pool.map(attempt, names)):
-                if isinstance(result, ValueError):
-                    faults.append(str(result))
-                    continue
-                pixels[i] = result
+            yield np.stack(list(pool.map(attempt, names)))
             bar.update(len(names))
-            yield pixels
     if faults:
         more = [f"… and {len(faults) - 5} more"] if len(faults) > 5 else []
         first = f"{len(faults)} of {n} pictures cannot be decoded; mend them or drop their rows:"
-        raise ValueError("\n".join([first, *faults[:5], *more]))
+        raise ValueError("\n".join([first, *sorted(faults)[:5], *more]))
 
 # %% ../../nbs/04_data/09_batches.ipynb #d924d0a2
 WINDOW = 50  # batches that are sorted by length together
@@ -171,26 +206,28 @@ def batches(
 
 # %% ../../nbs/04_data/09_batches.ipynb #a81e9849
 class Source:
-    "Examples as a model gets them."
+    """Examples as a model gets them.
 
-    kind: str  # 'pictures', 'pixels', 'texts', 'features' or 'table'
+    `batch(rows, rng)` are the tensors of the examples at these positions, on the device; with a generator
+    there are random flips and crops, where the source has any."""
+
     shape: tuple | None = None  # of one example: (d,) or (C, H, W); None for texts
     lengths: Int[np.ndarray, " n"] | None = None  # tokens per example; None: all are of one size
-    digest: str  # fingerprint of the inputs and of all settings that change a batch
-    device: torch.device
     notes: tuple[str, ...] = ()  # what a user should know
-    learned: dict = {}  # what new rows need to become such batches: fields of a `Preparation`
+    version = ""  # of what was made of the inputs, for the digest
+    settings: tuple = ()  # all else that changes a batch
+    learned: dict  # what new rows need to become such batches: fields of a `Preparation`
 
-    def batch(
-        self,
-        rows: Int[np.ndarray, " b"],  # positions in the data set
-        rng: np.random.Generator | None = None,  # with it: random flips and crops, where there are any
-    ) -> Tensor | dict[str, Tensor]:
-        "The tensors of these examples, on the device. Raises `ValueError` for what is no position."
-        rows = np.asarray(rows)
-        if rows.size and (rows.dtype.kind not in "iu" or rows.min() < 0 or rows.max() >= len(self)):
-            raise ValueError(f"rows={rows}; give whole numbers from 0 to {len(self) - 1}.")
-        return self.take(rows.astype(np.int64), rng)
+    def __init__(self, inputs: Pictures | Arrays | Columns | Texts, device):
+        self.inputs, self.kind, self.device = inputs, inputs.kind, check_device(device)
+
+    def __len__(self):
+        return len(self.inputs)
+
+    @cached_property
+    def digest(self) -> str:
+        "A fingerprint of the inputs and of all settings that change a batch."
+        return settings_digest(self.kind, self.inputs.digest + self.version, *self.settings)
 
 
 def settings_digest(*parts) -> str:
@@ -223,24 +260,14 @@ class DeviceArray:
             warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
             whole = torch.from_numpy(np.ascontiguousarray(x))
         fits = device.type == "cuda" and x.nbytes <= GPU_SHARE * torch.cuda.mem_get_info(device)[0]
-        self.tensor = torch.empty(whole.shape, dtype=whole.dtype, device=device) if fits else whole
-        for at in range(0, len(whole) if fits else 0, 1024):  # a mapped file is not in memory at once
-            self.tensor[at : at + 1024].copy_(whole[at : at + 1024])
-
-    def __len__(self) -> int:
-        return len(self.tensor)
+        self.tensor = whole.to(device) if fits else whole
 
     def take(self, rows: Int[np.ndarray, " b"]) -> Tensor:
         "Some rows, on the device."
-        rows = torch.from_numpy(rows)
-        if self.tensor.device.type == self.device.type:
-            return self.tensor.index_select(0, rows.to(self.tensor.device))
-        if self.device.type != "cuda":
-            return self.tensor.index_select(0, rows).to(self.device)
-        shape = (len(rows), *self.tensor.shape[1:])
-        pinned = torch.empty(shape, dtype=self.tensor.dtype, pin_memory=True)
-        torch.index_select(self.tensor, 0, rows, out=pinned)
-        return pinned.to(self.device, non_blocking=True)
+        part = self.tensor.index_select(0, torch.as_tensor(rows, device=self.tensor.device))
+        if self.device.type == "cuda" and not part.is_cuda:
+            return part.pin_memory().to(self.device, non_blocking=True)
+        return part.to(self.device)
 
 # %% ../../nbs/04_data/09_batches.ipynb #0ed34a36
 CROP_SHARE = 1 / 8  # of the side, by which a crop moves the picture at most
@@ -272,38 +299,19 @@ IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 AUGMENTATIONS = ("flip", "crop")
 
 
-def channel_moments(normalise, channels):
-    "Mean and standard deviation per channel; for one channel those of ImageNet are averages."
-    if normalise is None:
-        normalise = (0, 1)
-    if isinstance(normalise, str) and normalise == "imagenet":
-        normalise = [np.mean(m) if channels == 1 else m for m in IMAGENET]
-    try:
-        mean, std = (np.broadcast_to(np.asarray(m, float), (channels,)) for m in normalise)
-        if not (np.isfinite(mean).all() and np.isfinite(std).all() and (std > 0).all()):
-            raise ValueError
-    except (TypeError, ValueError) as e:
-        raise ValueError(
-            f"normalise={normalise!r} for {channels} channels; give 'imagenet', None, or (mean, "
-            f"standard deviation), each one finite number or {channels}, the latter above 0."
-        ) from e
-    return mean, std
-
-# %% ../../nbs/04_data/09_batches.ipynb #32c549f4
 class PixelSource(Source):
-    "Pictures from one array (n, C, H, W), 8-bit or float32."
+    "Pictures from one array, 8-bit or float32."
 
     def __init__(
         self,
-        x: np.ndarray,  # (n, C, H, W) uint8 or float32; may be memory-mapped
+        inputs: Pictures | Arrays,
+        x: np.ndarray,  # their pixels, (n, C, H, W) uint8 or float32; may be memory-mapped
         *,
         device="cpu",
         normalise="imagenet",  # 'imagenet', None, or (mean, standard deviation) per channel in [0, 1]
         augment: tuple = (),  # of 'flip' and 'crop': what `batch` does when it gets a generator
-        channels_last: bool = False,  # memory layout of the batch; faster on GPUs with 16-bit arithmetic
-        kind: str = "pixels",
-        digest: str = "",  # of the inputs
     ):
+        super().__init__(inputs, device)
         if x.dtype == np.float32:
             check_numbers(x)
             if normalise == "imagenet" and not (0 <= x.min() and x.max() <= 1):
@@ -311,25 +319,26 @@ class PixelSource(Source):
                     f"x has values from {x.min()} to {x.max()}, and 'imagenet' is for (0, 1); "
                     "bring them there, give 8-bit pixels, or pass normalise=None."
                 )
-        self.device, self.kind = check_device(device), kind
-        self.shape, self.channels_last = tuple(x.shape[1:]), channels_last
         if isinstance(augment, str) or not set(augment) <= set(AUGMENTATIONS):
             raise ValueError(f"augment={augment!r}; give a tuple of {AUGMENTATIONS}, such as ('flip',).")
         self.augment = tuple(a for a in AUGMENTATIONS if a in augment)
-        mean, std = channel_moments(normalise, x.shape[1])
+        if normalise is None:
+            normalise = (0, 1)
+        elif isinstance(normalise, str) and normalise == "imagenet":
+            normalise = [np.mean(m) if x.shape[1] == 1 else m for m in IMAGENET]
+        mean, std = (np.broadcast_to(np.asarray(m, float), x.shape[1]) for m in normalise)
+        if not (std > 0).all():
+            raise ValueError(f"normalise={normalise!r}; give standard deviations above 0.")
         self.moments = tuple(mean.tolist()), tuple(std.tolist())
-        pixels = (digest, x.shape, str(x.dtype))
-        self.digest = settings_digest(kind, *pixels, mean.tolist(), std.tolist(), self.augment)
+        self.shape, self.version = tuple(x.shape[1:]), f" {CACHE_VERSION}"
+        self.settings = (x.shape, str(x.dtype), mean.tolist(), std.tolist(), self.augment)
         full = 255 if x.dtype == np.uint8 else 1
         per_channel = partial(torch.tensor, dtype=torch.float32, device=self.device)
         self.scale = per_channel(1 / (full * std))[None, :, None, None]
         self.offset = per_channel(-mean / std)[None, :, None, None]
         self.examples = DeviceArray(x, self.device)
 
-    def __len__(self):
-        return len(self.examples)
-
-    def take(self, rows, rng) -> Float[Tensor, "b C H W"]:
+    def batch(self, rows, rng=None) -> Float[Tensor, "b C H W"]:
         "Normalised pictures; with a generator they are flipped and cropped as `augment` says."
         x = self.examples.take(rows)
         if rng is not None and "flip" in self.augment:
@@ -337,5 +346,4 @@ class PixelSource(Source):
         if rng is not None and "crop" in self.augment:
             pad = max(1, round(CROP_SHARE * min(self.shape[1:])))
             x = shift(x, rng.integers(-pad, pad + 1, (len(x), 2)), pad)
-        layout = torch.channels_last if self.channels_last else torch.contiguous_format
-        return x.to(torch.float32, memory_format=layout).mul_(self.scale).add_(self.offset)
+        return x.to(torch.float32).mul_(self.scale).add_(self.offset)

@@ -8,6 +8,7 @@ __all__ = ['ANY', 'TABLE', 'files_of', 'read_file', 'from_parquet', 'split_of_fi
 
 # %% ../../nbs/04_data/07_opening.ipynb #od000004
 import re
+from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 
@@ -74,11 +75,9 @@ def split_of_files(paths: list[Path]) -> list[int] | None:
     if len(set(folders)) > 1:
         return [split_code(name) for name in folders]
     words = [re.match("[a-z]*", path.name.lower())[0] for path in paths]
-    try:
+    with suppress(ValueError):
         codes = [split_code(word) for word in words]
-    except ValueError:
-        return None
-    return codes if len(set(codes)) > 1 else None
+        return codes if len(set(codes)) > 1 else None
 
 # %% ../../nbs/04_data/07_opening.ipynb #od000007
 ANY = {field.name for field in fields(DataOptions)}

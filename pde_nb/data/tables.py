@@ -298,7 +298,7 @@ def from_table(
     missing: str = "error",  # 'fill': the median for a number, 'missing' for a category, an empty text
     notes=(),  # remarks to keep
     unlabelled=None,  # a value of the attributes that stands for a blank, such as -1
-    **options,  # fields of `DataOptions`: name, seed, shares, classes, train_by, eval_groups, …
+    **options,  # fields of `DataOptions`: name, seed, classes, train_by, eval_groups, …
 ) -> Data:  # its `columns` is a table of what each column became
     "Data from a table. Raises `ValueError` for columns that are missing, misnamed, doubled or doubtful."
     kinds = dict(columns or {})

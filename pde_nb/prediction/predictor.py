@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from ..core.seals import read_sealed, write_sealed
 from ..core.tables import csv_text
 from ..data.batches import Source, settings_digest
-from ..data.inputs import ArraySource, Preparation, prepared
+from ..data.inputs import Preparation, prepared
 from ..data.opening import files_of
 from .rows import NewRows, new_rows, pictures_in
 
@@ -136,11 +136,7 @@ class Predictor:
 
     def probabilities(self, piece: NewRows) -> Float[np.ndarray, "n classes"]:
         "The probability of each class for each of some rows that are read."
-        if piece.encoded is not None:
-            source = ArraySource(piece.encoded, kind="table", device=self.device)
-        else:
-            how = dict(device=self.device, channels_last=self.bf16)
-            source = prepared(self.preparation, piece.inputs, **how)
+        source = prepared(self.preparation, piece.inputs, self.device)
         scores = outputs(self.model, source, np.arange(len(piece)), self.batch, self.autocast).double()
         good = scores.isfinite().all(1).tolist()
         if not all(good):

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Shaped
+from jaxtyping import Shaped
 
 from ..core.arguments import did_you_mean, lookup
 from ..data.columns import read
-from ..data.encoding import ColumnCode, encode, spelled
+from ..data.encoding import ColumnCode, spelled
 from pde_nb.data.examples import (
     Arrays,
     Columns,
@@ -41,7 +41,6 @@ class NewRows:
     inputs: Columns | Arrays | Pictures | Texts
     kept: dict[str, Shaped[np.ndarray, " n"]]  # columns that are carried along
     remarks: Shaped[np.ndarray, " n"]  # what had to be mended in a row; '' for nothing
-    encoded: Float[np.ndarray, "n d"] | None = None  # of a table: what the network gets
 
     def __len__(self):
         return len(self.inputs)
@@ -113,7 +112,6 @@ def table_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iterat
     for at, frame in frames(rows, preparation, preparation.columns, size, keep, skip):
         columns = {code.name: new_cells(frame[code.name], code) for code in preparation.codes}
         remarks = np.full(len(frame), "", object)
-        x = encode(preparation.codes, columns)
         for code in preparation.codes:
             values, column = columns[code.name], frame[code.name]
             known = code.known(values)
@@ -123,7 +121,7 @@ def table_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iterat
                 if code.values is not None and column.isna().iloc[row]:
                     what = "missing"
                 remarks[row] += f"{'; ' * bool(remarks[row])}{code.name} {what}"
-        yield NewRows(at, Columns(columns), kept_columns(frame, keep), remarks, x)
+        yield NewRows(at, Columns(columns), kept_columns(frame, keep), remarks)
 
 
 def new_cells(column, code: ColumnCode) -> Shaped[np.ndarray, " n"]:

@@ -156,7 +156,7 @@ def chosen_model(model, data: Data, base: Preset | None, network: str | None = N
 
 def chosen_inputs(model, kind: str, base: Preset | None, asked: dict) -> dict:
     "Options of the inputs: what the model expects, what the preset or the defaults add, what was asked for."
-    ours = ("data", "device", "channels_last", "progress")  # that a run decides
+    ours = ("data", "device", "progress")  # that a run decides
     known = {name: p for name, p in inspect.signature(make_source).parameters.items() if name not in ours}
     for name in asked:
         lookup(name, known, "option of inputs")
@@ -276,8 +276,7 @@ def build(spec: RunSpec, data: Data, bar: bool = True, ranks: Ranks = ALONE) -> 
     def prepared() -> Source:
         if not own:
             fetch_weights(model, data.inputs.kind, weights)  # before pictures are decoded
-        fast = dict(channels_last=spec.settings.bf16, progress=bar)
-        return make_source(data, device=spec.device, **fast, **spec.inputs)
+        return make_source(data, device=spec.device, progress=bar, **spec.inputs)
 
     source = ranks.in_turn(prepared)
     shapes = dict(n_classes=data.n_classes, kind=source.kind, shape=source.shape)
