@@ -4,13 +4,12 @@
 
 # %% auto #0
 __all__ = ['SMALL_PART', 'FOLDS', 'PENALTIES', 'FAILING', 'SELDOM', 'MOSTLY', 'MAX_VALUES', 'KEPT', 'REPEATS', 'MORE',
-           'INPUT_NAMES', 'LABELLED', 'CONDITION', 'SHORTCUT', 'cross_table', 'agreeing', 'cramers_v', 'association',
-           'by_cell', 'halves', 'strength', 'growth_ratio', 'spurious_first', 'parts_of', 'probe', 'folds_of',
-           'balanced_accuracy', 'shortcut_test', 'worst_gain', 'conflicting_fare_worse', 'probe_rows', 'small_inputs',
-           'word_counts', 'projected', 'shortcut_verdict', 'condition_verdict', 'examine', 'growth_estimate',
-           'overall_verdict', 'group_figures', 'next_labels', 'alike', 'labels_after', 'suggestion', 'Diagnosis',
-           'diagnose', 'candidates', 'without_attribute', 'check_classes', 'headline', 'reasons', 'listed', 'ranged',
-           'learnable', 'details', 'attribute_lines']
+           'INPUT_NAMES', 'SAYS', 'cross_table', 'agreeing', 'cramers_v', 'association', 'by_cell', 'halves',
+           'strength', 'growth_ratio', 'spurious_first', 'parts_of', 'probe', 'folds_of', 'balanced_accuracy',
+           'shortcut_test', 'worst_gain', 'conflicting_fare_worse', 'probe_rows', 'small_inputs', 'word_counts',
+           'projected', 'shortcut_verdict', 'condition_verdict', 'examine', 'growth_estimate', 'overall_verdict',
+           'group_figures', 'next_labels', 'alike', 'labels_after', 'suggestion', 'Diagnosis', 'diagnose', 'candidates',
+           'without_attribute', 'reasons', 'listed', 'ranged', 'details', 'attribute_lines']
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #697dc95a
 import json
@@ -542,7 +541,6 @@ class Diagnosis:
     n_train: int
     n_probed: int  # training examples that the probes saw
     groups: tuple[dict, ...]  # see `group_figures`
-    label: dict  # how learnable it is, see `balanced_accuracy`
     attributes: tuple[dict, ...]  # see `examine`
     labels: tuple[dict, ...]  # where the next ones should go, see `next_labels`
     notes: tuple[str, ...]
@@ -560,14 +558,16 @@ class Diagnosis:
         return json.loads(json.dumps(asdict(self), allow_nan=False))
 
     def __str__(self):
-        lines = [headline(self), *(f"  {reason}" for reason in reasons(self)), "", *details(self)]
+        found = f"plain training is {self.verdict} to fail"
+        if self.verdict == "unclear":
+            found = "whether plain training fails is unclear" if self.examined else "no attribute to judge by"
+        lines = [f"{self.data}: {found}", *(f"  {reason}" for reason in reasons(self)), "", *details(self)]
         return "\n".join(map(visible, lines))
 
     __repr__ = __str__
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #94b96882
 INPUT_NAMES = dict(table="columns", texts="words", pictures="small pixels", pixels="small pixels")
-LABELLED = "these tests saw the {n:,} labelled rows of training and validation alone"
 
 
 def diagnose(
@@ -591,7 +591,12 @@ def diagnose(
     train, groups = data.rows("train"), data.groups("train")
     rows, weight = probe_rows(groups, whole_number("max_examples", max_examples, 100), rng)
     y = data.y[train]
-    check_classes(data, y[rows])
+    counts = np.bincount(y[rows], minlength=data.n_classes)
+    if counts.min() < 2 * FOLDS:
+        raise ValueError(
+            f"class {data.classes[counts.argmin()]!r} has {counts.min()} of {len(rows):,} examples that the "
+            f"probes see, and at least {2 * FOLDS} are needed: add some, raise max_examples, or leave it out."
+        )
     val, of_val, apart = data.rows("val"), data.evaluation("val"), np.random.default_rng([seed, 1])
     judged = probe_rows(of_val, max_examples, apart)[0] if len(val) and alike(groups, of_val) else val[:0]
     at = np.concatenate([train[rows], val[judged]])
@@ -614,24 +619,18 @@ def diagnose(
     if len(groups.variables) > 2 and 2 <= n_combinations <= MAX_VALUES:  # all that divide it together
         named[" × ".join(groups.variables[1:])] = groups.ids % n_combinations
     attributes = [examine(name, a, y, *sample) for name, a in named.items()]
-    labels = [a["test"]["label"] for a in attributes if a["state"] == "examined"]
-    if not labels:  # how learnable the label is, every class with the same weight
-        alone, equal = y[rows], 1 / np.bincount(y[rows])[y[rows]]
-        hit = probe(
-            projected(x), alone, equal, folds_of(alone, rng), lambda hit: np.average(hit, weights=equal)
-        )
-        labels = [balanced_accuracy(hit, alone, equal)]
-    verdict = overall_verdict(attributes)
+    verdict, notes = overall_verdict(attributes), tuple(data.notes)
+    if data is not whole:
+        notes += (f"these tests saw the {len(train):,} labelled rows of training and validation alone",)
     return Diagnosis(
         data=data.name,
         inputs=seen,
         n_train=len(train),
         n_probed=len(rows),
         groups=tuple(group_figures(groups, whole)),
-        label=labels[0],
         attributes=tuple(attributes),
         labels=tuple(gains),
-        notes=tuple([*data.notes, LABELLED.format(n=len(train))] if data is not whole else data.notes),
+        notes=notes,
         verdict=verdict,
         candidates=tuple(candidates({k: np.asarray(v)[train] for k, v in (columns or {}).items()}, y)),
         suggestion=suggestion(verdict, attributes, groups, command),
@@ -659,38 +658,8 @@ def without_attribute(data: Data) -> Data:
     notes = [n for n in data.notes if not any(f"'{k}'" in n or f"{k}=" in n for k in data.attributes)]
     return replace(data, attributes={}, train_groups=classes, eval_groups=classes, notes=tuple(notes))
 
-
-def check_classes(data: Data, probed: Int[np.ndarray, " m"]):
-    "Raises `ValueError` for a class with too few examples in what the probes see."
-    counts, least = np.bincount(probed, minlength=data.n_classes), 2 * FOLDS
-    if counts.min() < least:
-        few = f"the class {data.classes[counts.argmin()]!r} has {counts.min()} of {len(probed):,} examples"
-        raise ValueError(
-            f"{few} that the probes see; nothing can be said with fewer than {least} of each: add some, "
-            "raise max_examples, or leave that class out."
-        )
-
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #968969ec
-CONDITION = dict(
-    yes="The condition says yes: its feature is learned first with probability {:.0f} %, and stays ahead.",
-    no="The condition says no: its feature is learned first with probability {:.0f} %, and plain training "
-    "catches up.",
-    open="The condition cannot tell: its feature is learned first with probability {:.0f} %.",
-)
-SHORTCUT = dict(
-    yes="The shortcut test says yes: a plain probe gives up its worst part.",
-    no="The shortcut test says no: a plain probe loses nothing.",
-    open="The shortcut test cannot tell: the gain of balancing is uncertain.",
-)
-
-
-def headline(d: Diagnosis) -> str:
-    "What stands first."
-    if not d.examined:
-        return f"{d.data}: no attribute to judge by"
-    if d.verdict == "unclear":
-        return f"{d.data}: whether plain training fails is unclear"
-    return f"{d.data}: plain training is {d.verdict} to fail"
+SAYS = dict(yes="says yes", no="says no", open="cannot tell")
 
 
 def reasons(d: Diagnosis) -> list[str]:
@@ -700,15 +669,17 @@ def reasons(d: Diagnosis) -> list[str]:
         if a["state"] == "no conflict":
             lines.append(f"{a['name']}: no training example conflicts with the label; nothing can be tested.")
         if a["state"] == "examined":
-            condition = "The condition cannot tell: nothing can be learned from these inputs."
+            condition, shortcut = (SAYS[a["says"][test]] for test in ("condition", "shortcut"))
+            first = "nothing can be learned from these inputs"
             if a["spurious_first"] is not None:
-                condition = CONDITION[a["says"]["condition"]].format(100 * a["spurious_first"])
-            shortcut = SHORTCUT[a["says"]["shortcut"]]
-            if not a["learnable"]:
-                shortcut = "The shortcut test cannot tell: the probe hardly learns the label."
-            elif a["says"]["shortcut"] == "yes" and not a["looks_spurious"]:
-                shortcut += " But agreeing and conflicting examples fare alike, as where classes are unequal."
-            lines.append(f"{a['name']}: {a['verdict']}. {condition} {shortcut}")
+                first = f"its feature is learned first with probability {100 * a['spurious_first']:.0f} %"
+            gap = "the probe hardly learns the label"
+            if a["learnable"]:
+                gap = f"balancing changes the worst part by {ranged(a['test']['gap'].values(), '+')} points"
+            if a["says"]["shortcut"] == "yes" and not a["looks_spurious"]:
+                gap += ", but agreeing and conflicting examples fare alike, as where classes are unequal"
+            said = f"The condition {condition}: {first}. The shortcut test {shortcut}: {gap}."
+            lines.append(f"{a['name']}: {a['verdict']}. {said}")
     return lines
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #e898d34f
@@ -724,23 +695,17 @@ def ranged(ends, sign: str = "") -> str:
     return f"{value} [{low}, {high}]"
 
 
-def learnable(of: dict) -> str:
-    "How well a probe learns something, beside guessing."
-    *ends, chance = of.values()
-    return f"{ranged(ends)} % right, guessing {100 * chance:.0f} %"
-
-
 def details(d: Diagnosis) -> list[str]:
     "All that stands below the verdict and its reasons; of long lists the first lines."
     needed = int(np.ceil((detectable_difference(1) / 0.05) ** 2))
     lines = [f"{d.n_train:,} training examples; 5 points in a group need about {needed:,} on validation"]
+    lines.append(f"tests by probes on {d.inputs} of {d.n_probed:,} of them, every cell weighted equally")
     groups = []
     for g in d.groups:
         row = {"group": g["name"], "training": f"{g['train']:,}", "%": f"{100 * g['train'] / d.n_train:.2f}"}
         shows = f"{100 * g['detectable']:.0f} or more" if g["val"] else "nothing"
         groups.append(row | {"validation": f"{g['val']:,}", "points that it shows": shows})
-    probe = f"a probe on {d.inputs} of {d.n_probed:,} examples, every cell weighted equally"
-    lines += [*listed(groups), f"label: {learnable(d.label)}, by {probe}", ""]
+    lines += [*listed(groups), ""]
     for a in d.attributes:
         lines += [*attribute_lines(a), ""]
     if d.candidates:
@@ -772,16 +737,15 @@ def attribute_lines(a: dict) -> list[str]:
         remedy = "collect conflicting examples, or, if this is the label under another name, leave it out"
         return [head, agreement, f"  {why} uses groups can tell them apart; {remedy}."]
     test, lines = a["test"], [head + " – looks spurious" * a["looks_spurious"], agreement]
-    lines += [f"  {name}, when balanced: {learnable(test[name])}" for name in ("label", "attribute")]
+    for name in ("label", "attribute"):
+        *ends, chance = test[name].values()
+        lines.append(f"  {name}, when balanced: {ranged(ends)} % right, guessing {100 * chance:.0f} %")
     if a["spurious_first"] is not None:
         value, low, high = ("∞" if g is None else f"{g:.2g}" for g in a["growth"].values())
         growth = f"the label's feature grows {value} [{low}, {high}] times as fast as the attribute's"
         later = f"; plain training takes {a['lateness']:.1f} times as long as balanced training to catch up"
         lines.append(f"  condition: {growth}{later if a['learnable'] else ''}")
-    gap = ranged(test["gap"].values(), "+")
-    lines.append(
-        f"  shortcut test: balancing changes the worst part of a probe by {gap} points; right, in %:"
-    )
+    lines.append("  shortcut test: what a plain and a balanced probe have right, in %")
     rows = []
     for i in np.argsort(test["plain"]["accuracy"], kind="stable"):
         plain, balanced = (ranged(ends[i] for ends in test[name].values()) for name in ("plain", "balanced"))

@@ -6,7 +6,7 @@
 __all__ = ['BINS', 'RATES', 'THUMB', 'LONG', 'COLUMNS', 'EVIDENCE', 'DEEPEST', 'Predictions', 'predict_split', 'confusion',
            'class_figures', 'area_under_curve', 'bin_of', 'calibration_error', 'error_by_chance', 'calibration',
            'selection_rates', 'Answers', 'answers', 'mistake_rows', 'shown_text', 'shown_picture', 'as_image',
-           'picture_address', 'attention_cells', 'overlay', 'Shown', 'Attention', 'attention_by_group']
+           'picture_address', 'attention_cells', 'overlay', 'Shown', 'attention_by_group']
 
 # %% ../../nbs/10_analysis/02_predictions.ipynb #pr000003
 import base64
@@ -326,18 +326,8 @@ class Shown(NamedTuple):
     label: str
     says: str  # the class that the model predicts
     sure: float  # its probability
-    cells: Float[np.ndarray, "rows columns"]  # of its map
     picture: UInt8[np.ndarray, "height width 3"]
     overlay: UInt8[np.ndarray, "height width 3"]  # the picture with the map
-
-
-@dataclass(frozen=True, eq=False)
-class Attention:
-    "Some pictures of every group with their maps."
-
-    split: str
-    pictures: tuple[Shown, ...]  # group by group
-    more: int  # groups that are not shown
 
 
 def attention_by_group(
@@ -345,15 +335,9 @@ def attention_by_group(
     split: str = "test",
     most: int = 2,  # pictures of a group
     seed: int = 0,  # of the draw of the pictures, which are the same for all models of the data
-) -> Attention:
-    """Maps of the class that a model predicts, on pictures drawn at random from every group.
-
-    Raises `ValueError` for a split without examples, and for inputs that are no pictures."""
+) -> list[Shown]:  # of the eight smallest groups, group by group
+    "Maps of the class that a model predicts, on pictures drawn at random from every group."
     data, rows = run.data, run.data.rows(split)
-    if data.inputs.kind not in ("pixels", "pictures"):
-        raise ValueError(f"maps are for pictures, and the inputs of {data.name!r} are {data.inputs.kind}.")
-    if not len(rows):
-        raise ValueError(f"the data has no {split} examples to look at; name another split.")
     judged, names = data.evaluation(split), data.eval_groups.names
     filled = np.flatnonzero(judged.counts)
     chosen = np.sort(filled[np.argsort(judged.counts[filled], kind="stable")][:8])  # the smallest
@@ -367,5 +351,5 @@ def attention_by_group(
         maps = attention_cells(run.model, x, p.argmax(1))
         for row, of, cells, picture in zip(drawn.tolist(), p, maps, pixels):
             says = data.classes[data.y[row]], data.classes[of.argmax()], float(of.max())
-            found.append(Shown(names[g], row, *says, cells, as_image(picture), overlay(picture, cells)))
-    return Attention(split, tuple(found), len(filled) - len(chosen))
+            found.append(Shown(names[g], row, *says, as_image(picture), overlay(picture, cells)))
+    return found

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..algorithm.expansion import Schedule, small_group_cap
 from ..algorithm.groups import balanced_counts
-from ..comparison.comparison import contend, within_budget
+from ..comparison.comparison import compare, within_budget
 from ..comparison.trials import Result, over_seeds, settings_name
 from ..core.tables import DASH, PAPER, Table, average_key, interval_text, printed, spread_text
 from ..data.dataset import Data
@@ -194,13 +194,17 @@ def run_row(row: Row, setup: Setup, seeds: int, out: Path, say=print) -> Result:
         inputs["augment"] = ("flip",) if augment else ()
     how |= dict(inputs=inputs | setup.inputs, **asdict(settings) | setup.changes | changes)
     name = f"{row.method},{settings_name(row.plan | row.changes)}"  # the same runs share a folder
-    return contend(name, row_method(row, setup), ({},), setup.data, range(seeds), out, say, **how)
+    made = {name: row_method(row, setup)}
+    try:
+        return compare(setup.data, out, made, range(seeds), None, ({},), say, **how).results[name]
+    except ValueError as error:
+        raise error.__cause__ or error
 
 
 def run_label(label: str, setup: Setup, seeds: int, out: Path, say=print) -> tuple[dict, str]:
     """Make the runs of a label, in folders below `out`: its record, for JSON, and what it says.
 
-    Raises `ValueError` where it needs pictures and the data has none, and as `contend` does."""
+    Raises `ValueError` where it needs pictures and the data has none, and as `compare` does."""
     spec, kind, figures, rows = LABELS[label], setup.data.inputs.kind, {}, []
     if spec.needs == PICTURES and kind not in ("pictures", "pixels"):
         raise ValueError(f"{label} is about pictures, and the data has {kind}; give pictures.")

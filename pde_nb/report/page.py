@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['ROWS', 'GROUP_COLOURS', 'STYLES', 'HTML_PAGES', 'MARKDOWN_PAGES', 'interval', 'share', 'rates', 'shown', 'plain',
-           'table', 'section', 'new_chart', 'draw', 'svg_of', 'html_cell', 'environment', 'Page']
+           'table', 'section', 'new_chart', 'svg_of', 'html_cell', 'environment', 'Page']
 
 # %% ../../nbs/13_report/01_page.ipynb #7b3d119f
 import base64
@@ -24,7 +24,7 @@ from matplotlib.figure import Figure
 from ..core.arguments import visible
 from ..core.seals import writable_folder, write_whole
 from ..core.statistics import wilson_interval
-from ..core.style import COLOURS, new_figure
+from ..core.style import new_figure
 from ..core.tables import DASH, Table, escape_markdown, percent
 
 # %% ../../nbs/13_report/01_page.ipynb #4b6b8ca6
@@ -79,25 +79,15 @@ def section(title: str, *blocks: dict | Table) -> dict:
 # %% ../../nbs/13_report/01_page.ipynb #8558ebb4
 GROUP_COLOURS = "#0b8080", "#7b4ba8", "#946200", "#222222", "#8a4f7d", "#7a6a00"
 STYLES = dict(enumerate(zip(GROUP_COLOURS, "os^DvP", "●■▲◆▼✚")))  # colour, marker, and the same as a letter
-STYLES |= {"subject": (COLOURS["subject"], "D", "◆"), None: ("#98a2ad", "o", "●")}
+STYLES[None] = "#98a2ad", "", "●"  # the others
 
 
-def new_chart(*x_labels: str, y_label: str = "", height: float = 3.5):
-    "A figure as wide as those of a page, and axes side by side, one for each label."
-    fig, axes = new_figure(len(x_labels), height, 5.7 / len(x_labels))
-    for ax, x_label in zip(axes, x_labels):
-        ax.set(xlabel=x_label, ylabel=y_label, axisbelow=True)
-        ax.grid(axis="y", color="#d5dbe1")
-    return fig, *axes
-
-
-def draw(ax, x, y, style: int | str | None, line: bool = True, markers: bool = True, hollow: bool = False):
-    "One series; points that are not finite are left out, and no line leads over them."
-    colour, marker, _ = STYLES[style]
-    many = len(x) > 40
-    how = dict(color=colour, lw=1.6, ls="-" if line else "", marker=marker if markers else "")
-    how |= dict(ms=4 if many and not line else 6, markevery=len(x) // 12 if many and line else 1)
-    ax.plot(x, y, mfc="white" if hollow else colour, **how)
+def new_chart(x_label: str, y_label: str = "", height: float = 3.5):
+    "A figure as wide as those of a page, and its axes."
+    fig, [ax] = new_figure(1, height, 5.7)
+    ax.set(xlabel=x_label, ylabel=y_label, axisbelow=True)
+    ax.grid(axis="y", color="#d5dbe1")
+    return fig, ax
 
 
 def svg_of(fig: Figure) -> str:

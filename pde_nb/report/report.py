@@ -14,7 +14,6 @@ from collections import Counter
 from dataclasses import replace
 
 import numpy as np
-from matplotlib.ticker import LogLocator
 
 from ..algorithm.metrics import worst_interval
 from ..analysis.predictions import answers, attention_by_group
@@ -83,15 +82,12 @@ def variants(records: list[RunRecord]) -> dict[str, list[RunRecord]]:
 
 
 def check_same_data(records: list[RunRecord]):
-    "Raises `ValueError` unless all runs are of the same data and groups, and no run is there twice."
+    "Raises `ValueError` unless all runs are of the same data, and no run is there twice."
     names, first = {}, records[0]
     for record in records:
-        pair = first, record
-        groups = [{split: run.counts(split).names for split in run.splits} for run in pair]
-        if first.config["data_digest"] != record.config["data_digest"] or groups[0] != groups[1]:
-            of = [f"{run.name!r} on {', '.join(run.splits)} of {run.config['data_digest']}" for run in pair]
+        if first.config["data_digest"] != record.config["data_digest"]:
             raise ValueError(
-                f"{' and '.join(of)} (data_digest): these are different data, splits or groups; "
+                f"{first.name!r} and {record.name!r} are of different data, splits or groups (data_digest); "
                 "report on them one by one."
             )
         key = config_digest(variant_settings(record)), record.seed
@@ -104,35 +100,23 @@ def check_same_data(records: list[RunRecord]):
 
 # %% ../../nbs/13_report/03_report.ipynb #24a958d1
 def comparison_chart(results: dict[str, Result]) -> dict:
-    "The worst group with its interval, and the cost in passes, as a block: one row for each method."
+    "The worst group with its interval, as a block: one row for each method."
     names = sorted(results, key=lambda name: over_seeds(results[name], "worst_group").mean)
     best, height = ranking(results)[0], 65 + 20 * max(len(names), 4)
-    fig, left, right = new_chart("worst group, test, %", "passes, logarithmic", height=height / 72)
+    fig, ax = new_chart("worst group, test, %", height=height / 72)
     for row, name in enumerate(names):
         result, s = results[name], worst_group(results[name])
         paint, marker = (COLOURS["subject"], "D") if name == best else (COLOURS["method"], "o")
         each = 100 * result.frame.worst_group
-        left.plot(each, [row - 0.24] * len(each), "o", color="#98a2ad", ms=2.5)
+        ax.plot(each, [row - 0.24] * len(each), "o", color="#98a2ad", ms=2.5)
         if not math.isnan(s.low):  # an accuracy has bounds, its interval need not
-            left.plot([100 * max(s.low, 0.0), 100 * min(s.high, 1.0)], [row, row], color=paint, lw=1.6)
-        left.plot(100 * s.mean, row, marker=marker, color=paint, ms=7)
-        chosen, end = (over_seeds(result, cost).mean for cost in ("passes_to_best", "passes"))
-        if end:
-            right.plot([chosen, end], [row, row], color=paint, lw=1)
-            right.plot(chosen, row, "o", mec=paint, mfc="white", ms=5)
-            right.plot(end, row, "o", color=paint, ms=5)
+            ax.plot([100 * max(s.low, 0.0), 100 * min(s.high, 1.0)], [row, row], color=paint, lw=1.6)
+        ax.plot(100 * s.mean, row, marker=marker, color=paint, ms=7)
     titles = [visible(results[name].title) for name in names]
-    left.set_yticks(range(len(names)), titles, parse_math=False)
-    right.set(yticks=range(len(names)), yticklabels=[], xscale="log")
-    left.set_ylim(-0.6, len(names) - 0.4)
-    low, high = right.get_xlim()
-    right.set(ylim=left.get_ylim(), xlim=(low / 1.3, high * 1.3))
-    right.xaxis.set(major_locator=LogLocator(subs=(1, 2, 5)), major_formatter="{x:g}", minor_formatter="")
-    caption = (
-        "Left: mean with its 95 % interval, below it single seeds; green: the best on validation. "
-        "Right: passes over the training set, to the selected epoch (open) and in all."
-    )
-    return dict(title="Worst group and cost", figure=svg_of(fig), caption=caption)
+    ax.set_yticks(range(len(names)), titles, parse_math=False)
+    ax.set_ylim(-0.6, len(names) - 0.4)
+    caption = "Mean with its 95 % interval, below it single seeds; green: the best on validation."
+    return dict(title="Worst group", figure=svg_of(fig), caption=caption)
 
 # %% ../../nbs/13_report/03_report.ipynb #b65405f6
 def group_table(results: dict[str, Result]) -> Table:

@@ -4,13 +4,13 @@
 
 # %% auto #0
 __all__ = ['TOO_GOOD', 'FEW', 'NOT_ASKED', 'run_headline', 'group_order', 'group_styles', 'group_section', 'origin_section',
-           'guess_blocks', 'class_blocks', 'calibration_blocks', 'rate_sections', 'mistake_section', 'label_sections',
-           'attention_sections', 'predictions_sections', 'training_section', 'growths', 'over_epochs', 'group_curves',
-           'tried_sections', 'entry_section', 'command_text', 'settings_text', 'making_section', 'as_record',
-           'run_page']
+           'class_blocks', 'calibration_table', 'rate_sections', 'mistake_section', 'label_sections',
+           'attention_sections', 'predictions_sections', 'training_section', 'tried_sections', 'entry_section',
+           'command_text', 'settings_text', 'making_section', 'as_record', 'run_page']
 
 # %% ../../nbs/13_report/02_run_page.ipynb #41249376
 import shlex
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -19,13 +19,13 @@ from matplotlib.ticker import MaxNLocator
 
 from ..algorithm.metrics import GroupCounts
 from ..analysis.diagnosis import MORE
-from ..analysis.predictions import RATES, Answers, Attention, picture_address
+from ..analysis.predictions import RATES, Answers, Shown, picture_address
 from ..core.statistics import detectable_difference
-from ..core.tables import percent
+from ..core.tables import Table, percent
 from pde_nb.report.page import (
     ROWS,
+    STYLES,
     Page,
-    draw,
     interval,
     new_chart,
     rates,
@@ -104,41 +104,37 @@ def group_section(record: RunRecord, split: str) -> dict:
 
 # %% ../../nbs/13_report/02_run_page.ipynb #add66f32
 def origin_section(record: RunRecord) -> list[dict]:
-    "Where groups come from that were not all labelled by hand; nothing where they were."
+    """Where groups come from that were not all labelled by hand: how good the probe of each attribute is, and
+    the rows of the groups that have predicted ones; nothing where all were labelled."""
     kept = record.kept
     if kept is None:
         return []
-    blocks = []
-    for name, of in kept.guess.record["attributes"].items():
-        blocks += guess_blocks(name, of, kept.guess.record["seen"])
-    n, most = int(kept.training.trusted_counts.sum()), percent(kept.guess.record["most_wrong"], 0)
+    blocks, guess = [], kept.guess.record
+    for name, of in guess["attributes"].items():
+        right, chance = (percent(of["figures"][key]) for key in ("accuracy", "chance"))
+        text = (
+            f"Where {name} is blank, a probe predicted it from {guess['seen']}. On labelled rows that it had "
+            f"not seen it is right in {right}; always naming the commonest value of the class would be right "
+            f"in {chance}."
+        )
+        rows = [
+            {
+                "split": g["split"],
+                f"class, {name}": f"{g['label']}, {g['value']}",
+                "labelled": g["labelled"],
+                "predicted": g["guessed"],
+                "of these wrong": percent(g["wrong"] / g["guessed"]),
+                "expected in all": round(g["expected"]),
+            }
+            for g in of["groups"]
+            if g["guessed"] and g["split"] != "unused"
+        ]
+        caption = "Of these wrong, expected in all: by the probabilities that the probe gives."
+        blocks += [dict(text=text), *([table(f"guess_{name}", rows, caption)] if rows else [])]
+    n, most = int(kept.training.trusted_counts.sum()), percent(guess["most_wrong"], 0)
     text = f"A balanced set may draw from {n:,} of {record.n_train:,} training rows: of each group the "
     text += f"surest, as long as at most {most} of them are probably wrong."
     return [section("Where the groups come from", *blocks, dict(text=text))]
-
-
-def guess_blocks(name: str, of: dict, seen: str) -> list[dict]:
-    "How good the probe of an attribute is, and the rows of each group in each split that has predicted ones."
-    right, chance = (percent(of["figures"][key]) for key in ("accuracy", "chance"))
-    text = (
-        f"Where {name} is blank, a probe predicted it from {seen}. On labelled rows that it had not seen it "
-        f"is right in {right}; always naming the commonest value of the class would be right in {chance}."
-    )
-    predicted = {g["split"] for g in of["groups"] if g["guessed"]} - {"unused"}
-    rows = [
-        {
-            "split": g["split"],
-            f"class, {name}": f"{g['label']}, {g['value']}",
-            "labelled": g["labelled"],
-            "predicted": g["guessed"],
-            "of these wrong": percent(g["wrong"] / g["guessed"]) if g["guessed"] else None,
-            "expected in all": round(g["expected"]),
-        }
-        for g in of["groups"]
-        if g["split"] in predicted
-    ]
-    caption = "Of these wrong, expected in all: by the probabilities that the probe gives."
-    return [dict(text=text), *([table(f"guess_{name}", rows, caption)] if rows else [])]
 
 # %% ../../nbs/13_report/02_run_page.ipynb #c081ff1b
 def class_blocks(found: Answers) -> list[dict]:
@@ -163,25 +159,18 @@ def class_blocks(found: Answers) -> list[dict]:
     return blocks
 
 
-def calibration_blocks(found: Answers) -> list[dict]:
+def calibration_table(found: Answers) -> Table:
     "Whether the model is as sure as it is right, of all examples and by group."
-    every = found.calibration.iloc[0]
-    text = (
-        f"The model is {percent(every.confidence)} sure of what it says, on average, and right in "
-        f"{percent(every.right / every.examples)} of {every.examples:,.0f} examples. Its expected "
-        "calibration error, the difference of the two over ten ranges of the probability, is "
-        f"{percent(every.error, mark='')} points; a calibrated model would show "
-        f"{percent(every.by_chance, mark='')} by chance on as many examples."
-    )
     each = found.calibration
     each = pd.concat([each[:1], each[1:].sort_values("error", ascending=False, kind="stable")])
     columns = {"group": each.index, "examples": each.examples, "sure, %": 100 * each.confidence}
     columns |= {"right, %": rates(each.right, each.examples), "calibration error, points": 100 * each.error}
-    frame = pd.DataFrame(columns | {"by chance": 100 * each.by_chance})
     caption = (
-        "Right with Wilson's 95 % interval. By chance: the error of a calibrated model on as many examples."
+        "How sure the model is of what it says, and how often right, with Wilson's 95 % interval. "
+        "Calibration error: the difference of the two over ten ranges of the probability. By chance: the "
+        "error of a calibrated model on as many examples."
     )
-    return [dict(text=text), table("calibration", frame, caption)]
+    return table("calibration", pd.DataFrame(columns | {"by chance": 100 * each.by_chance}), caption)
 
 
 def rate_sections(found: Answers) -> list[dict]:
@@ -242,32 +231,26 @@ def label_sections(found: Answers) -> list[dict]:
     return [section("Where the next labels should go", table("labels", rows, caption))]
 
 
-def attention_sections(attention: Attention | str | None, title: str) -> list[dict]:
+def attention_sections(attention: list[Shown] | str | None, title: str, split: str) -> list[dict]:
     "Pictures of each group beside the maps of a run, by its title; or why there are none."
     if attention is None:
         return []
     if isinstance(attention, str):
         return [section("What the model looks at", dict(note=attention))]
-    first = attention.pictures[0]
-    rows, columns = first.cells.shape
-    side = " × ".join(map(str, first.picture.shape[:2]))
     lead = (
         "Orange is where the evidence for the answer that a run gives lies (Grad-CAM); grey is where there "
-        "is none. The pictures are drawn at random from each group, the same for every run. Every map is "
-        "scaled by its own largest value: it says where, not how much. Maps are coarse: "
-        f"one has {rows} × {columns} cells for {side} pixels, and nothing is known within a cell."
+        "is none. The pictures are drawn at random from each group, of the eight smallest groups at most. "
+        "Every map is scaled by its own largest value: it says where, not how much. Maps are coarse, and "
+        "nothing is known within a cell."
     )
-    if attention.more:
-        n = len({shown.group for shown in attention.pictures})
-        lead += f" The {n} smallest groups; {attention.more} more are not shown."
     blocks = [dict(text=lead)]
-    for shown in attention.pictures:
+    for shown in attention:
         truth = [f"labelled {shown.label}", f"row {shown.row}"]
         says = [title, f"says {shown.says}, {100 * shown.sure:.0f} %"]
         cards = (shown.picture, truth), (shown.overlay, says)
         cards = [dict(picture=picture_address(x), lines=lines) for x, lines in cards]
         blocks.append(dict(title=shown.group, cards=cards))
-    return [section(f"What the model looks at, {attention.split}", *blocks)]
+    return [section(f"What the model looks at, {split}", *blocks)]
 
 
 NOT_ASKED = (
@@ -283,7 +266,7 @@ def predictions_sections(found: Answers | str) -> list[dict]:
         return [section("Classes, calibration and rates", dict(note=found))]
     return [
         section(f"Classes, {found.split}", *class_blocks(found)),
-        section(f"Calibration, {found.split}", *calibration_blocks(found)),
+        section(f"Calibration, {found.split}", calibration_table(found)),
         *rate_sections(found),
         mistake_section(found),
         *label_sections(found),
@@ -291,69 +274,36 @@ def predictions_sections(found: Answers | str) -> list[dict]:
 
 # %% ../../nbs/13_report/02_run_page.ipynb #2de20ac9
 def training_section(record: RunRecord, split: str) -> dict:
-    "What the curves show, and the curves; the groups look as they do for the split."
-    curve, grown = record.curve, growths(record)
-    notes = [f"The vertical line marks the chosen epoch, {record.best_epoch}."]
-    if grown:
-        warmup = int(grown[0] + 0.5)
-        notes.append(f"The warm-up took {warmup} epochs; at dotted lines the active set grew.")
-    partial = sum(entry["val_worst_group"] is None for entry in curve)
-    if partial:
-        notes.append(
-            f"{partial} of {len(curve)} epochs were evaluated only until it was clear that they are not the "
-            "best. In these, a group has a point if all of its examples were counted, and the worst group is "
-            "known to be at most what is shown."
-        )
-    charts = [group_curves(record, split)] if "val" in record.splits else []
-    fig, ax = over_epochs(record, "mean training loss")
-    losses = [np.nan if entry["loss"] is None else entry["loss"] for entry in curve]
-    draw(ax, range(len(curve)), losses, None, markers=len(curve) <= 40)
-    caption = "Cross-entropy of the examples that the epoch showed."
-    loss = dict(title="Training loss over epochs", figure=svg_of(fig), caption=caption)
-    return section("Training", dict(text=" ".join(notes)), *charts, loss)
-
-
-def growths(record: RunRecord) -> list[float]:
-    "Where the active set grew: between which epochs."
-    curve = record.curve
-    return [b["epoch"] - 0.5 for a, b in zip(curve, curve[1:]) if b["stage"] > a["stage"]]
-
-
-def over_epochs(record: RunRecord, y_label: str):
-    "Axes over the epochs of a run: where the active set grew, and the chosen epoch."
-    fig, ax = new_chart("epoch", y_label=y_label)
-    grown = growths(record)
-    ax.xaxis.set_major_locator(MaxNLocator(6, integer=True, steps=[1, 2, 5, 10]))
-    for i, epoch in enumerate(grown):
-        ax.axvline(epoch, ymax=1 if i == 0 or len(grown) <= 8 else 0.05, color="#59636e", lw=0.8, ls=":")
-    ax.axvline(record.best_epoch, color="#1b1f24", lw=1.3)
-    ax.set_xlim(-0.5, len(record.curve) - 0.5)
-    return fig, ax
-
-
-def group_curves(record: RunRecord, split: str) -> dict:
     """The validation accuracy of every group over epochs, in percent, where all of its examples were counted;
-    and what the worst group is at most, where it was not."""
+    the groups look as they do for the split."""
     counts, styles = record.counts("val"), group_styles(record.counts(split))
+    curve, epochs = record.curve, np.arange(len(record.curve))
     coloured = [name for name in counts.names if styles[name] is not None]
     grey = [name for name in counts.names if styles[name] is None] if len(counts.names) <= ROWS else []
-    correct, counted = (
-        np.array([entry[key] for entry in record.curve], float) for key in ("correct", "counted")
-    )
+    correct, counted = (np.array([entry[key] for entry in curve], float) for key in ("correct", "counted"))
     whole = (counted == counts.total) & (counts.total > 0)
     accuracy = 100 * np.divide(correct, counted, out=np.full(counted.shape, np.nan), where=whole)
-    exact = [entry["val_worst_group"] is not None for entry in record.curve]
-    bounds = np.where(exact, np.nan, [100 * entry["val_worst_group_at_most"] for entry in record.curve])
-    fig, ax = over_epochs(record, "validation accuracy, %")
-    draw(ax, range(len(bounds)), bounds, None, line=False, hollow=True)
+    fig, ax = new_chart("epoch", y_label="validation accuracy, %")
     for name in [*grey, *coloured]:
+        colour, marker, _ = STYLES[styles[name]]
+        every = len(curve) // 12 if len(curve) > 40 else 1
         y = accuracy[:, counts.names.index(name)]
-        draw(ax, range(len(y)), y, styles[name], markers=styles[name] is not None)
+        ax.plot(epochs, y, color=colour, lw=1.6, marker=marker, ms=6, markevery=every)
     ax.set_ylim(max(0.0, 10 * np.floor(ax.get_ylim()[0] / 10)), 101)
+    ax.xaxis.set_major_locator(MaxNLocator(6, integer=True, steps=[1, 2, 5, 10]))
+    for before, entry in pairwise(curve):
+        if entry["stage"] > before["stage"]:
+            ax.axvline(entry["epoch"] - 0.5, ymax=0.05, color="#59636e", lw=0.8, ls=":")
+    ax.axvline(record.best_epoch, color="#1b1f24", lw=1.3)
+    ax.set_xlim(-0.5, len(curve) - 0.5)
     legend = [(styles[name], name) for name in coloured] + ([(None, f"{len(grey)} others")] if grey else [])
-    if not np.isnan(bounds).all():
-        legend.append((None, "ring: the worst group is at most this"))
-    return dict(title="Validation accuracy of every group", figure=svg_of(fig), legend=legend)
+    text = (
+        f"The vertical line marks the chosen epoch, {record.best_epoch}; below, dots mark where the active "
+        "set grew. An epoch is evaluated only until it is clear that it is not the best; a group has a point "
+        "there if all of its examples were counted."
+    )
+    chart = dict(title="Validation accuracy of every group", figure=svg_of(fig), legend=legend)
+    return section("Training", dict(text=text), chart)
 
 
 def tried_sections(record: RunRecord) -> list[dict]:
@@ -438,7 +388,7 @@ def run_page(
     record: RunRecord,
     split: str,  # that the page is about; one that was evaluated
     found: Answers | str = NOT_ASKED,  # what follows from its predictions; or why there are none
-    attention: Attention | str | None = None,
+    attention: list[Shown] | str | None = None,
 ) -> Page:
     "The page of one run. Raises `ValueError` for a split that was not evaluated."
     config = record.config
@@ -451,7 +401,7 @@ def run_page(
         group_section(record, split),
         *origin_section(record),
         *predictions_sections(found),
-        *attention_sections(attention, record.method_title),
+        *attention_sections(attention, record.method_title, split),
         *tried_sections(record),
         training_section(record, split),
         entry_section(record),
