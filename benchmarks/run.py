@@ -47,7 +47,7 @@ from pde_nb.prediction.predictor import Predictor
 from pde_nb.prediction.rows import new_rows
 from pde_nb.theory.data_model import DataModel, dense_patches, draw_features, draw_sample
 from pde_nb.theory.experiment import CASES, SYNTHETIC_PRESETS, Run, after_warmup, warm_up
-from pde_nb.theory.network import descend, structured
+from pde_nb.theory.network import after, descent, structured
 from pde_nb.training.settings import keep_memory
 from pde_nb.training.spec import build, decide
 from pde_nb.training.trainer import train
@@ -119,13 +119,14 @@ def synthetic_steps(n, calls, repeats, clock):
     """A step of gradient descent with momentum; the weights of both ways are compared first."""
     preset, rng = SYNTHETIC_PRESETS["released"], np.random.default_rng(0)
     sample, net = draw_sample(DataModel(sigma_p=preset.sigma_p), n, rng), ConvNet(preset)
+    data = structured(sample, True)
     x, y = torch.from_numpy(dense_patches(sample, rng)).flatten(1), torch.from_numpy(sample.y > 0).long()
     W = net.filters()
     net.step(x, y)
-    apart = np.abs(net.filters() - descend(W, structured(sample, True), 1, 0.03, 0.9)[0]).max()
+    apart = np.abs(net.filters() - after(1, descent(W, data, 0.03, 0.9))[0]).max()
     assert apart < 1e-5, f"the two ways are {apart:.1e} apart after a step"
     ways = {"usual": lambda: [net.step(x, y) for _ in range(calls)]}
-    ways["pde_nb"] = partial(descend, W, structured(sample, True), calls, 0.03, 0.9)
+    ways["pde_nb"] = lambda: after(calls, descent(W, data, 0.03, 0.9))
     return rows_of(f"synthetic, step on {n:,} examples", ways, repeats, clock)
 
 

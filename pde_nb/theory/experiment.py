@@ -11,6 +11,7 @@ __all__ = ['CASES', 'EVERY', 'SHOWN', 'SYNTHETIC_METHODS', 'SYNTHETIC_PRESETS', 
 import warnings
 from copy import copy
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal
 
 import numpy as np
@@ -29,7 +30,7 @@ from ..core.statistics import summary
 from ..core.style import COLOURS, SMALL, new_figure
 from ..core.tables import PAPER, Table, interval_text, percent, spread_text
 from .data_model import DataModel, draw_features, draw_sample
-from .network import alignments, descend, group_counts, logistic_loss, structured
+from .network import alignments, descent, group_counts, logistic_loss, structured
 from .theorem import warmup_iterations
 
 # %% ../../nbs/03_theory/08_experiment.ipynb #87fd67a6
@@ -110,13 +111,12 @@ class Run:
     def stage(self, size: int, iterations: int, lr: float, gamma: float):
         "Full-batch iterations on the first `size` examples, and an evaluation."
         rows, data = list(self.rows), self.train.prefix(int(size))
-
-        def watch(t, W):
+        states = descent(self.W, data, lr, gamma, self.preset.dampened, self.g)
+        for t, (W, g) in enumerate(islice(states, iterations + 1)):
             if t % EVERY == 0 and not (rows and rows[-1][0] == self.t + t):
                 core, spurious = alignments(W, self.v_c, self.v_s)
                 rows.append((self.t + t, float(core), float(spurious), logistic_loss(W, data)))
-
-        self.W, self.g = descend(self.W, data, iterations, lr, gamma, self.preset.dampened, self.g, watch)
+        self.W, self.g = W, g
         counts = dict(examples=int(size))
         for name, draw in self.draws.items():
             correct, total = group_counts(self.W, draw)

@@ -7,6 +7,7 @@ __all__ = ['LOAD_IN_RANGE', 'levels', 'segment_rates', 'segment_edges', 'learnin
            'clock_at', 'warmup_iterations', 'spurious_iterations']
 
 # %% ../../nbs/03_theory/06_theorem.ipynb #21b67c32
+from itertools import islice
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,7 +18,7 @@ from scipy.stats import chi2
 
 from .data_model import DataModel, Sample
 from .dynamics import feature_output, mean_residuals
-from .network import structured
+from .network import descent, structured
 
 # %% ../../nbs/03_theory/06_theorem.ipynb #4ed918ae
 def levels(
@@ -74,7 +75,7 @@ def segment_rates(
     edges: Float[np.ndarray, " K+1"],  # of the segments
     bounds: Float[np.ndarray, "3 K"],  # C, A and R of the text, segment by segment
 ) -> tuple[np.ndarray, ...]:
-    "Of each segment: the rates m and M, the rate of the signal alone, and what a step adds to C, A and R."
+    "Of each segment: the rates m and M, and what a step adds to C, A and R."
     lo, hi, (C, A, R) = edges[:-1], edges[1:], bounds
     k = 3 * lr
     X = np.maximum(hi, A)
@@ -100,7 +101,7 @@ def segment_rates(
     m = k * (b3 * (least - (zeta + F_other) / 4) - push / lo**2)
     M = k * (b3 * (most + (zeta + F_other) / 4) + push / lo**2)
     gains = k * (model.beta_c**3 * residual * C**2 + push_other), k * push, k * residual * lv.kappa * w2
-    return m, M, k * b3 * least, np.stack(gains)
+    return m, M, np.stack(gains)
 
 # %% ../../nbs/03_theory/06_theorem.ipynb #ac51f1ca
 def segment_edges(start: tuple[float, float], v: float, K: int = 96) -> tuple[np.ndarray, int]:
@@ -109,8 +110,7 @@ def segment_edges(start: tuple[float, float], v: float, K: int = 96) -> tuple[np
     if low <= 0:
         raise ValueError(f"max_j x_j(0) may be {low:.3g}: no filter need be aligned; try a larger J.")
     if high >= v:
-        what = f"max_j x_j(0) may be {high:.3g}, {high / v:.3g} times {v:.3g}, where the feature is learned"
-        raise ValueError(f"{what}: try a smaller sigma_0.")
+        raise ValueError(f"max_j x_j(0) may be {high:.3g}; learned is {v:.3g}: try a smaller sigma_0.")
     first = int(np.clip(K * np.log(high / low) / np.log(v / low), 4, K - 4))
     edges = [np.geomspace(low, high, first + 1)[:-1], np.geomspace(high, v, K - first + 1)]
     return np.concatenate(edges), first
@@ -153,10 +153,9 @@ def learning_time(
     start = np.array([[lv.C], [lv.A], [lv.R]])
     bounds = np.tile(start, len(lo))
     for _ in range(500):  # add up what the rest of the weights can grow, until that implies itself
-        m, M, signal, gains = segment_rates(model, J, lr, alpha_hat, lv, edges, bounds)
+        m, M, gains = segment_rates(model, J, lr, alpha_hat, lv, edges, bounds)
         if (m <= 0).any():
-            taken = max(1 - m / signal)
-            what = f"the noise and the other feature may take {taken:.3g} times the signal of the feature"
+            what = "the noise and the other feature may take the whole signal of the feature"
             raise ValueError(f"{what}: try a larger gap between the features, less noise, or more examples.")
         reached = np.maximum.accumulate(hi * (1 + M * hi))
         tau = (1 / lo - 1 / hi) / window(m / (1 + m * hi), np.minimum)
@@ -187,11 +186,10 @@ def train_until_learned(
     """Plain gradient descent until the spurious feature is learned: the first iteration at which it is, or
     inf; the largest |alignment| with the core feature until then; and the weights."""
     data, other = structured(sample), 0.0
-    for t in range(limit + 1):
+    for t, (W, _) in enumerate(islice(descent(W, data, lr), limit + 1)):
         other = max(other, float(abs(W @ sample.v_c).max()))
         if (W @ sample.v_s).max() >= alignment:
             return t, other, W
-        W = W - lr * data.gradient(W)
     return np.inf, other, W
 
 # %% ../../nbs/03_theory/06_theorem.ipynb #ab791d48

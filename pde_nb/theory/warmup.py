@@ -19,7 +19,7 @@ from .dynamics import feature_output, population
 from .experiment import SYNTHETIC_PRESETS, Run, after_warmup, warm_up
 from .gradients import Found, draw_network
 from .growth import fit_exponent, under_both_scales
-from .network import structured
+from .network import descent, structured
 from .theorem import LOAD_IN_RANGE, noise_load, spurious_iterations, warmup_iterations
 from .theorem_proof import log_uniform, time_scales
 
@@ -64,12 +64,11 @@ def warmup_trial(seed: int) -> tuple[float, float]:
     lr = warmup_iterations(1.0, beta_c, W @ sample.v_c) / 200
     predicted, data = warmup_iterations(lr, beta_c, W @ sample.v_c), structured(sample)
     with threadpool_limits(1), np.errstate(all="ignore"):
-        for t in range(4 * predicted):
+        for t, (W, _) in enumerate(islice(descent(W, data, lr), 4 * predicted)):
             if feature_output(W @ sample.v_c, beta_c) >= 1:
                 return noise_load(model, N), t / predicted
             if not np.isfinite(W).all():
                 break
-            W = W - lr * data.gradient(W)
     return noise_load(model, N), np.inf
 
 
