@@ -111,12 +111,7 @@ class ColumnCode:
     @classmethod
     def from_dict(cls, plain: dict) -> "ColumnCode":
         how = dict(plain["how"])
-        units = [unit for unit in how.pop("units", ()) if unit]
-        if units:
-            raise ValueError(
-                f"the column {plain['name']!r} was learned from numbers with a unit, {units[0]!r}, which are "
-                "no longer read; train again on bare numbers."
-            )
+        how.pop("units", None)  # of numbers in the first runs; new ones are read bare
         values = None if plain["values"] is None else np.array(plain["values"], str)
         standard = plain["standard"] and Standard.from_dict(plain["standard"])
         return cls(plain["name"], HowRead(**how), standard, values, plain["middle"])

@@ -21,7 +21,7 @@ from jaxtyping import Bool, Shaped
 from ..core.arguments import did_you_mean, lookup
 from ..core.environment import need
 from ..core.tables import Table
-from .blanks import known_values, mask_blanks
+from .blanks import mask_blanks
 from pde_nb.data.columns import (
     KINDS,
     HowRead,
@@ -152,7 +152,7 @@ def check_fields(frame, names, path):
         )
 
 # %% ../../nbs/04_data/05_tables.ipynb #ta000009
-HEAD = ("column", "became", "missing", "min", "median", "max", "examples", "why")
+HEAD = ("column", "became", "missing", "examples", "why")
 TOLD = 5  # remarks on columns that the notes repeat; the table of columns has all
 
 
@@ -194,13 +194,11 @@ def feature_columns(
         if reading.remark:
             remarks.append(f"{name}: {reading.remark}")
             said[name] |= dict(why=reading.remark)
+        became = kind
         if kind == "category":
-            became, ends = f"category of {len(set(reading.values[~reading.gone].tolist()))}", {}
-        else:
-            ends = dict(min=np.min, median=np.median, max=np.max)
-            became, ends = kind, {end: f"{of(columns[key]):.6g}" for end, of in ends.items()}
+            became += f" of {len(set(reading.values[~reading.gone].tolist()))}"
         some = frame[name].head(1000).dropna().unique()[:3]
-        said[name] |= dict(became=became, examples="; ".join(str(value)[:24] for value in some), **ends)
+        said[name] |= dict(became=became, examples="; ".join(str(value)[:24] for value in some))
     if not columns:
         raise ValueError(
             f"no feature is left ({', '.join(useless) or 'the table has no other column'}); "
@@ -335,17 +333,13 @@ def from_table(
         notes += more
     options = dict(label=str(label), unlabelled=unlabelled, notes=notes) | options
     data = make_data(inputs, frame[label], attributes, splits, **options)
-    for role in ("split", "text", "image"):
-        said |= {name: dict(became=role) for name in roles.get(role, ())}
-    for name in roles.get("attribute", ()):
-        values = known_values(data.attributes[str(name)])
-        feature = f", and {said[name]['became']}" if name in said else ""
-        some = ", ".join(map(str, values[:3].tolist()))
-        said[name] = dict(became=f"attribute of {len(values):,}{feature}", examples=some)
-    said[label] = dict(became=f"label of {data.n_classes}", examples=", ".join(data.classes[:3]))
+    for role in ("label", "attribute", "split", "text", "image"):
+        for name in roles.get(role, ()):
+            feature = f", and {said[name]['became']}" if name in said else ""
+            said[name] = dict(became=role + feature)
     cells = [dict(column=name, became="not used") | said.get(name, {}) for name in frame.columns]
     rows = [tuple(str(of.get(head, "")) for head in HEAD) for of in cells]
-    return replace(data, columns=Table(HEAD, tuple(rows), "llrrrrll"))
+    return replace(data, columns=Table(HEAD, tuple(rows), "llrll"))
 
 # %% ../../nbs/04_data/05_tables.ipynb #ta000016
 def as_frame(table, text=(), kinds=None):
@@ -360,12 +354,7 @@ def as_frame(table, text=(), kinds=None):
             if name in frame and frame[name].dtype == object:
                 frame[name] = frame[name].mask(frame[name].astype(str).str.strip() == "")
         return frame
-    pd = need("pandas", "a table")
-    frame = pd.DataFrame(table) if isinstance(table, dict) else table
-    if not isinstance(frame, pd.DataFrame):
-        raise ValueError(
-            f"a {type(table).__name__} is no table; give a DataFrame, a dict of columns, or a file's path."
-        )
+    frame = need("pandas", "a table").DataFrame(table)
     if not len(frame):
         raise ValueError("the table has no rows.")
     check_twice(frame.columns.tolist(), "the table")

@@ -30,7 +30,7 @@ from pde_nb.data.examples import (
 )
 from ..data.inputs import Preparation
 from ..data.opening import read_arrays
-from ..data.tables import check_twice, table_pieces
+from ..data.tables import as_frame, table_pieces
 
 # %% ../../nbs/08_prediction/01_rows.ipynb #nw000005
 @dataclass(frozen=True, eq=False)
@@ -84,13 +84,7 @@ def frames(rows, preparation: Preparation, columns: list[str], size: int, keep, 
         texts = [name for name, one in how.items() if one.kind == "category" or one.mark]
         pieces = table_pieces(rows, size, literal, [name for name in texts if name not in literal])
     else:
-        whole = pd.DataFrame(rows) if isinstance(rows, dict) else rows
-        if not isinstance(whole, pd.DataFrame):
-            raise ValueError(
-                f"a {type(rows).__name__} is no table; give a DataFrame, a dict of columns, or the path of a "
-                f"file with the columns {', '.join(columns)}."
-            )
-        check_twice(whole.columns.tolist(), "the table")
+        whole = as_frame(rows)
         whole = whole.set_axis([str(name) for name in whole.columns], axis=1)
         pieces = (whole.iloc[i : i + size] for i in range(0, len(whole), size))
     at = 0
