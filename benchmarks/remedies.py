@@ -29,7 +29,7 @@ from sklearn.linear_model import LogisticRegression
 from pde_nb import open_data
 from pde_nb.algorithm.groups import balanced_subset, group_names, random_rank
 from pde_nb.algorithm.metrics import averages, count_correct
-from pde_nb.algorithm.schedule import ExpansionSchedule, Stage, geometric_plan
+from pde_nb.algorithm.schedule import ExpansionSchedule, Stage
 from pde_nb.core.seals import read_measurement, surroundings, write_sealed
 from pde_nb.data.inputs import make_source
 from pde_nb.methods.base import Method, balancing_weights
@@ -143,7 +143,7 @@ class NotedPDE(PDE):
     keeps = "last"
 
     def make_pacing(self):
-        plan = geometric_plan(self.groups, 2.0, self.seed)
+        plan = ExpansionSchedule.auto(self.groups, 1, self.seed).plan
         size, stages, epoch = len(plan.active(0)), [], 0
         for number, factor, passes in self.noted:
             number = min(number, plan.n_stages - 1)

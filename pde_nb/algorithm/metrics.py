@@ -48,11 +48,6 @@ class GroupCounts:
     def worst_group_name(self) -> str:
         return self.names[self.worst_index]
 
-    @property
-    def overlapping(self) -> bool:
-        "Whether the groups are no partition: their sizes do not add up to the number of examples."
-        return int(self.total.sum()) != self.n
-
 # %% ../../nbs/02_algorithm/02_metrics.ipynb #1a8a8971
 def count_correct(
     predicted,  # (n,) predicted labels
@@ -161,7 +156,8 @@ def figures(
     worst = (None,) * 4
     if counts.total.any():
         worst = counts.worst_group, counts.worst_group_name, *worst_interval(counts)
-    means = averages(counts, None if counts.overlapping else train_counts)
+    overlap = counts.total.sum() != counts.n  # the sizes of a partition add up to the number of examples
+    means = averages(counts, None if overlap else train_counts)
     return Figures(tuple(GroupFigures(*row) for row in rows), *worst, *plain(means.values()))
 
 # %% ../../nbs/02_algorithm/02_metrics.ipynb #8d451a77

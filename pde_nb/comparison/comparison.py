@@ -34,7 +34,7 @@ from ..core.seals import surroundings, sweep, writable_folder
 from ..core.statistics import Summary
 from ..data.dataset import Data, check_data
 from ..methods.base import CannotRun, Fitted, Method
-from ..methods.registry import find_method, method_names
+from ..methods.registry import METHODS, find_method
 from ..training.fit import fit_spec
 from ..training.folder import InUse, hold
 from ..training.grouped import save_groups, with_groups
@@ -288,7 +288,7 @@ def asked_methods(methods) -> dict[str, str | Method]:
     if isinstance(methods, str):
         raise ValueError(f"methods={methods!r}: give names in a list, as in [{methods!r}].")
     if methods is None:
-        methods = [name for name in method_names() if find_method(name).in_comparisons]
+        methods = [name for name, cls in METHODS.items() if cls.in_comparisons]
     if not isinstance(methods, dict):
         methods = {name: name for name in methods}
         for name in methods:

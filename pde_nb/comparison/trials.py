@@ -23,7 +23,7 @@ from ..core.seals import RESULT, read_checked, write_checked
 from ..core.statistics import Summary, holm, summary
 from ..core.tables import DASH, Table, fixed, interval_text, signed_text, spread_text
 from ..methods.base import Method
-from ..methods.registry import find_method, method_names, method_title
+from ..methods.registry import METHODS, method_title
 from ..training.record import RunRecord, counts_from_plain, counts_to_plain, without_none
 
 # %% ../../nbs/11_comparison/01_trials.ipynb #c63b61ed
@@ -117,8 +117,7 @@ class Result:
     @property
     def method_class(self) -> type[Method] | None:
         "The class of the method; None for one that is not known here."
-        name = self.method["name"]
-        return find_method(name) if name in method_names() else None
+        return METHODS.get(self.method["name"])
 
     @property
     def brings_model(self) -> bool:

@@ -6,7 +6,7 @@
 __all__ = ['scale_derivative', 'infer_environments', 'EIIL']
 
 # %% ../../nbs/07_methods/06_eiil.ipynb #8637caf4
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from scipy.special import softmax
 from torch import Tensor
 
-from ..algorithm.groups import Groups, make_groups
+from ..algorithm.groups import make_groups
 from ..core.arguments import Count
 from .base import Batch, CannotRun, class_ids
 from .baselines import GroupDRO
@@ -65,18 +65,10 @@ class EIIL(GroupDRO):
     name = "eiil"
     label = "EIIL"
     needs_groups = ()
-    passes_needed = 2
+    in_budget = dict(first_epochs=1)
     learned = ("q", "environment")
     steps = 10_000  # of the search; 0: the closed form
     environment = None  # of each training example, once it is known
-
-    def setup(self):
-        self.of_data = self.groups  # unknown to training, but told in a note
-        super().setup()
-
-    def within(self, passes: float, groups: Groups, n_val: int = 0) -> "EIIL":
-        "Within a budget for both stages: a first stage of one pass."
-        return replace(self, epochs=self.whole_passes(passes) - 1, first_epochs=1)
 
     def first(self):
         return LastEpochERM(self.first_epochs), dict(patience=None) | (self.first_settings or {})
@@ -92,9 +84,9 @@ class EIIL(GroupDRO):
                     f"the reference model puts all {len(d):,} training examples into one environment "
                     f"(first_epochs={self.first_epochs}), so no groups can be inferred; give {remedy}."
                 )
-        self.regroup(environment)
         n = f"{environment.sum():,} of {len(environment):,}"
-        shares = shares_text(self.of_data, np.flatnonzero(environment))
+        shares = shares_text(self.groups, np.flatnonzero(environment))  # of groups unknown to training
+        self.regroup(environment)
         return [
             f"the environment in which the reference model does worse has {n} training examples: {shares}"
         ]
@@ -102,7 +94,7 @@ class EIIL(GroupDRO):
     def regroup(self, environment: Bool[np.ndarray, " n"]):
         "Take these environments for groups, and begin anew with the weights over groups."
         self.environment = environment
-        pair = class_ids(self.of_data), environment.astype(int)
+        pair = class_ids(self.groups), environment.astype(int)
         self.groups = make_groups(*pair, names=("y", "environment"))
         self.ids = torch.as_tensor(self.groups.ids)
         super().setup()

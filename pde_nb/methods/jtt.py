@@ -7,7 +7,7 @@ __all__ = ['FirstStageResult', 'shares_text', 'LastEpochERM', 'ERMWithPrediction
 
 # %% ../../nbs/07_methods/04_jtt.ipynb #929edf0a
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -29,11 +29,6 @@ class FirstStageResult:
     embedded: "Callable[[str], tuple] | None" = None  # split → what enters the head (n, d), classes, groups
     # (train,) the classes predicted in the last epoch, while the model trained; None: not recorded
     predicted: "np.ndarray | None" = None
-
-    @property
-    def mistakes(self) -> Int[np.ndarray, " wrong"]:
-        "Positions of the training examples that the model gets wrong."
-        return np.flatnonzero(self.scores.argmax(1) != self.y)
 
 
 def shares_text(groups: Groups, examples: Int[np.ndarray, " some"]) -> str:
@@ -89,7 +84,7 @@ class JTT(Method):
 
     name = "jtt"
     label = "JTT"
-    passes_needed = 2
+    in_budget = dict(first_epochs=1, short=True)
     learned = ("wrong",)
     wrong = None  # positions of the mistakes, once they are known
 
@@ -99,10 +94,6 @@ class JTT(Method):
         epochs = plain_epochs(kind)
         return cls(epochs, first_epochs=max(1, epochs // 4))
 
-    def within(self, passes: float, groups: Groups, n_val: int = 0) -> "JTT":
-        "Within a budget for both stages: a first stage of one pass, and short epochs in the second."
-        return replace(self, epochs=self.whole_passes(passes) - 1, first_epochs=1, short=True)
-
     def first(self):
         own = dict(patience=None) | (self.first_settings or {})
         if not self.as_authors:
@@ -111,10 +102,8 @@ class JTT(Method):
         return ERMWithPredictions(self.first_epochs), plain | own
 
     def after_first(self, first, model):
-        if not self.as_authors:
-            self.wrong = first.mistakes
-        else:
-            self.wrong = np.flatnonzero((first.predicted >= 0) & (first.predicted != first.y))
+        said = first.predicted if self.as_authors else first.scores.argmax(1)
+        self.wrong = np.flatnonzero((said >= 0) & (said != first.y))
         if not len(self.wrong):
             raise CannotRun(
                 f"the first stage gets all {len(first.y):,} training examples right after first_epochs="

@@ -7,14 +7,13 @@ __all__ = ['generalised_cross_entropy', 'LfF']
 
 # %% ../../nbs/07_methods/05_lff.ipynb #834f70c3
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from ..algorithm.groups import Groups
 from ..core.arguments import Share
 from .base import Method, class_ids
 
@@ -37,7 +36,7 @@ class LfF(Method):
 
     name = "lff"
     label = "LfF"
-    passes_needed = 2
+    networks = 2
     learned = ("averages",)
     average = 0.7  # share of the old value in a moving average
 
@@ -45,10 +44,6 @@ class LfF(Method):
         self.y = torch.as_tensor(class_ids(self.groups))
         # of the biased and the debiased network; nan: not seen yet
         self.averages = torch.full((2, len(self.groups)), float("nan"))
-
-    def within(self, passes: float, groups: Groups, n_val: int = 0) -> "LfF":
-        "Within a budget for both networks."
-        return replace(self, epochs=self.whole_passes(passes) // 2)
 
     def attach(self, model):
         return [deepcopy(model)]

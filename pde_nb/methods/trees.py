@@ -14,7 +14,6 @@ import numpy as np
 import torch
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from ..algorithm.groups import Groups
 from ..algorithm.metrics import averages, count_correct
 from ..core.arguments import Range
 from .base import CannotRun, Fitted, balancing_weights, coarse
@@ -40,14 +39,6 @@ class Trees(Fitted):
     @property
     def needs_groups(self):
         return ("train",) if self.by == "group" else ()
-
-    @classmethod
-    def defaults(cls, kind: str, groups: Groups) -> "Trees":
-        return cls()
-
-    def within(self, passes: float, groups: Groups, n_val: int = 0) -> "Trees":
-        "The same: no example is shown to an optimiser."
-        return self
 
     def attach(self, model):
         if not isinstance(model, BoostedTrees):

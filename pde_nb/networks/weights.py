@@ -31,8 +31,6 @@ def read_weights(path: str | Path) -> dict[str, Tensor]:
         raise ValueError(
             f"there is no weights file {path}; give its path, or weights='none' for random ones."
         )
-    if path.suffix not in SUFFIXES:
-        raise ValueError(f"{path.name}: the name of a weights file ends in {', '.join(SUFFIXES)}.")
     try:
         if path.suffix == ".safetensors":
             state = load_safetensors(path)

@@ -136,7 +136,7 @@ OF_DECISIONS = "schedule", "preset", "weights", "inputs", "train_by", "device"  
 def robust_fit(
     model,  # a name, an nn.Module that takes what the source gives, or None: by the kind of input
     data: Data,
-    method="pde",  # a name (`method_names`), a class, or an object; or 'auto': what is enough, see `climb`
+    method="pde",  # a name (`pde methods`), a class, or an object; or 'auto': what is enough, see `climb`
     *,
     groups: str = "auto",  # 'auto': predicted where an attribute is blank; or another of `GROUPS`
     **options,  # fields of `RunOptions`, and what `decide` takes

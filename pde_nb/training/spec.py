@@ -173,7 +173,7 @@ def chosen_inputs(model, kind: str, base: Preset | None, asked: dict) -> dict:
 def decide(
     data: Data,
     model=None,  # a name, an nn.Module that takes what the source gives, or None: by the kind of input
-    method="pde",  # a name (`method_names`), a class, or an object
+    method="pde",  # a name (`pde methods`), a class, or an object
     *,
     schedule="auto",  # of PDE: 'auto', 'fixed', 'paper' or 'released' (the preset), a `Schedule`, or a dict
     preset: str | None = None,  # 'paper', 'released' or 'authors', for the data sets of the paper
