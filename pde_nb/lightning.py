@@ -15,13 +15,13 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from .algorithm.expansion import Plan, Schedule, expansion_plan
+from .algorithm.expansion import Schedule
 from .algorithm.groups import Groups, group_names, warn_of_gaps
 from .algorithm.metrics import averages
-from .algorithm.schedule import ExpansionBatches, ExpansionSchedule, check_identity
+from .algorithm.schedule import ExpansionBatches, check_identity
 from .core.arguments import number, whole_number
 from .core.environment import import_torchvision, need
-from .methods.pde import default_schedule
+from .methods.pde import PDE
 
 with suppress(ImportError):  # Lightning imports torchvision, and fails where that does not fit torch
     import_torchvision()
@@ -40,9 +40,9 @@ class WholeBatches(ExpansionBatches):
 
 
 class PDEDataModule(LightningDataModule):
-    """Training examples as a plan shows them, and validation examples shared by the devices.
+    """Training examples as a schedule shows them, and validation examples shared by the devices.
 
-    Raises `ValueError` for data and groups that do not fit each other, and a schedule whose length is open;
+    Raises `ValueError` for data and groups that do not fit each other, and a schedule of open length;
     `DataLoader` refuses arguments that decide which examples come."""
 
     def __init__(
@@ -51,7 +51,7 @@ class PDEDataModule(LightningDataModule):
         val: Dataset,  # validation examples
         groups: Groups,  # of the training examples
         val_groups: Groups,  # of the validation examples, in the coding of `groups`
-        schedule: Schedule | Plan | None = None,  # None: a plain one
+        schedule: Schedule | None = None,  # None: a plain one
         batch_size: int = 32,  # of all devices together
         seed: int = 0,  # of the plan
         **loader,  # arguments of `DataLoader`: num_workers, collate_fn, pin_memory, …
@@ -66,17 +66,12 @@ class PDEDataModule(LightningDataModule):
                 "groups and val_groups are coded differently: make_groups(y_val, attribute_val, like=groups)."
             )
         warn_of_gaps(val_groups, groups, "val")
-        if schedule is not None and not isinstance(schedule, (Schedule, Plan)):
+        if schedule == "auto":
             raise ValueError(
-                f"schedule={schedule!r:.40}: give a Schedule or a Plan. One that sets itself goes back to "
-                "the best weights: use pde_nb.robust_fit, or a loop with ExpansionSchedule.auto."
+                "schedule='auto' goes back to the best weights, which Lightning does not: give a Schedule, "
+                "or use pde_nb.robust_fit, or a loop with ExpansionSchedule.auto."
             )
-        plan = schedule
-        if not isinstance(plan, Plan):
-            plan = expansion_plan(groups, schedule or default_schedule(groups), seed)
-        self.schedule = ExpansionSchedule(plan)
-        if plan.groups.digest != groups.digest or not self.schedule.certain:
-            raise ValueError("the plan is of other groups, or warmup_epochs=None leaves its length open.")
+        self.schedule = PDE(schedule=schedule or "fixed").begin(groups, seed).pacing
         self.train, self.val, self.groups, self.val_groups = train, val, groups, val_groups
         self.batch_size, self.loader = whole_number("batch_size", batch_size, 2), loader
         self.made = 0  # steps

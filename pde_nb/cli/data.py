@@ -26,7 +26,7 @@ def diagnose(*, opened: DataOptions, json: Output | None = None):
     from pde_nb.analysis.diagnosis import MAX_VALUES, without_attribute
     from pde_nb.analysis.diagnosis import diagnose as examine
     from pde_nb.data.published import BENCHMARKS
-    from pde_nb.grouping.labelling import describe_labels, labels_text
+    from pde_nb.grouping.labelling import describe_labels
 
     data, columns = open_typed(opened.opened()), None
     words = data_words(opened.opened())
@@ -53,7 +53,7 @@ def diagnose(*, opened: DataOptions, json: Output | None = None):
         again = data_words(opened.opened() | dict(attribute=of["name"]))
         lines.append(command_line("data", "sample", *again, "--out", "to_label.csv"))
     more = dict(labels=labels) if labels else {}
-    answer(json, found | more, *map(labels_text, labels), said)
+    answer(json, found | more, *(of["text"] for of in labels), said)
     say_next(*lines)
 
 

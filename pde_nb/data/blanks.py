@@ -5,11 +5,11 @@
 # %% auto #0
 __all__ = ['UNLABELLED', 'JUDGED', 'blank_cells', 'dates_as_text', 'plain_text', 'mask_blanks', 'column_with_blanks',
            'known_values', 'value_codes', 'partial_groups', 'labelled_examples', 'known_groups', 'without_unlabelled',
-           'ids_of_known', 'Guess', 'KeptGuess']
+           'ids_of_known', 'Guess']
 
 # %% ../../nbs/04_data/02_blanks.ipynb #bl000004
 import numpy as np
-from jaxtyping import Bool, Int, Shaped
+from jaxtyping import Bool, Int, Int8, Shaped
 
 # %% ../../nbs/04_data/02_blanks.ipynb #bl000007
 UNLABELLED = "(no label)"
@@ -139,7 +139,7 @@ def ids_of_known(
     return np.ravel_multi_index((y, *codes), coding.shape).astype(np.int64)
 
 # %% ../../nbs/04_data/02_blanks.ipynb #bl000020
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 JUDGED = {
     "labelled": "groups that were labelled by hand",
@@ -152,32 +152,23 @@ JUDGED = {
 
 @dataclass(frozen=True, eq=False)
 class Guess:
-    "Where the groups of a data set come from that were not all labelled by hand."
+    "Groups of a data set that were not all labelled by hand, and what they rest on; a run keeps it."
 
-    how: str  # 'probe'
+    groups: Groups  # of all n examples, to train by
+    split: Int8[np.ndarray, " n"]  # 0 train, 1 val, 2 test, −1 unused
     labelled: Bool[np.ndarray, " n"]  # whose group was labelled by hand
     certainty: np.ndarray  # (n,) probability that the group is right, in [0, 1]; 1 where labelled
-    attributes: dict[str, Shaped[np.ndarray, " n"]]  # the columns without blanks
     judged: dict[str, str]  # split → a key of `JUDGED`
-    record: dict = field(default_factory=dict)  # figures, as plain values
-
-# %% ../../nbs/04_data/02_blanks.ipynb #bl000022
-from jaxtyping import Int8
-
-
-@dataclass(frozen=True, eq=False)
-class KeptGuess:
-    "A guess and the groups that it came to, as a run keeps them."
-
-    guess: Guess  # without its columns
-    groups: Groups  # to train by, of all n examples
-    split: Int8[np.ndarray, " n"]  # 0 train, 1 val, 2 test, −1 unused
+    record: dict  # figures, as plain values
+    how: str = "probe"
     notes: tuple[str, ...] = ()  # of the data, once its groups were predicted
 
-    def labelled(self, split: int) -> tuple[int, int]:
-        "How many examples of a split have a group that was labelled by hand, and how many there are."
-        rows = self.split == split
-        return int((self.guess.labelled & rows).sum()), int(rows.sum())
+    @property
+    def attributes(self) -> dict[str, Shaped[np.ndarray, " n"]]:
+        "The attributes that make the groups, without blanks."
+        codes = np.unravel_index(self.groups.ids, self.groups.shape)
+        every = zip(self.groups.variables[1:], self.groups.values[1:], codes[1:])
+        return {name: values[code] for name, values, code in every}
 
     @property
     def training(self) -> Groups:

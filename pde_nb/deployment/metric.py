@@ -76,10 +76,6 @@ class WorstGroupAccuracy(Metric):
         seen = accuracy[self.total > 0]
         return seen.min() if len(seen) else accuracy.new_tensor(float("nan"))
 
-    def by_group(self) -> dict[str, float]:
-        "The accuracy of each group, in [0, 1]; nan for a group without examples."
-        return dict(zip(self.names, (self.correct.double() / self.total).tolist()))
-
     def counts(self) -> GroupCounts:
         "What was counted. Raises `ValueError` where that is nothing."
         correct, total = self.correct.cpu().numpy(), self.total.cpu().numpy()

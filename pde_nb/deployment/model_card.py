@@ -185,7 +185,7 @@ def facts(record: RunRecord, preparation: Preparation) -> dict:
         judged_on=dict(test="test", val="validation")[split],
         wide=[f"{g.name} ({g.n:,})" for g in groups if g.n and g.high - g.low > WIDE],
         empty=[g.name for g in groups if not g.n],
-        predicted=kept.guess.record["attributes"] if kept else {},
+        predicted=kept.record["attributes"] if kept else {},
         rungs={s: judged_in(record, s) for s in record.splits if kept},
         rare=[f"{name} ({n:,})" for name, n in counts if n < RARE],
         known=list(preparation.group_by[1:]) or list(preparation.attributes),

@@ -6,9 +6,9 @@
 __all__ = ['CS', 'FOLDS', 'MOST_ROWS', 'PRIOR_ROWS', 'TEACHING', 'DIRECTIONS', 'MOST_BLANK', 'MOST_LABELLED', 'WEIGHT',
            'REFINED_C', 'FEWEST', 'MOST_WRONG', 'AT_LEAST', 'ENOUGH', 'class_inputs', 'fit_linear', 'log_probability',
            'cross_fit', 'row_loss', 'fit_temperature', 'Probe', 'fit_probe', 'calibrated', 'class_shares',
-           'estimate_shares', 'refine_probe', 'blank_weights', 'AttributeGuess', 'guess_attribute', 'check_labelled',
-           'correct_splits', 'shares_of_chosen', 'name_rows', 'group_counts', 'trusted_rows', 'judged_by',
-           'judged_apart', 'predict_groups', 'with_guess', 'prediction_notes']
+           'estimate_shares', 'refine_probe', 'blank_weights', 'guess_attribute', 'check_labelled', 'correct_splits',
+           'shares_of_chosen', 'name_rows', 'group_counts', 'trusted_rows', 'judged_apart', 'predict_groups',
+           'with_guess', 'prediction_notes']
 
 # %% ../../nbs/06_grouping/02_guess.ipynb #gg400004
 import warnings
@@ -23,7 +23,6 @@ from ..algorithm.groups import Groups, Overlap, group_names
 from ..core.tables import percent
 from ..data.blanks import Guess, known_groups, value_codes, without_unlabelled
 from ..data.dataset import SPLITS, Data
-from .representation import Representation
 
 # %% ../../nbs/06_grouping/02_guess.ipynb #gg400007
 CS = tuple(10 ** (k / 2) for k in range(-8, 1))  # inverse strengths of the penalty, tried from the strongest
@@ -235,18 +234,6 @@ def blank_weights(p, y, split, shares, rows: float) -> Float[np.ndarray, "n valu
 FEWEST = 5  # labelled rows of a value
 
 
-@dataclass(frozen=True, eq=False)
-class AttributeGuess:
-    "The attribute of every row, with its probability; what the probe is worth; how large the groups are."
-
-    probability: Float[np.ndarray, "n values"]  # rows sum to 1; one-hot where labelled
-    codes: Int[np.ndarray, " n"]  # the most probable value
-    certainty: Float[np.ndarray, " n"]  # its probability: 1 where labelled
-    # plain values: attribute, C, temperature, helped, figures of the probe, and of every group of every
-    # split labelled, guessed, expected and probably wrong rows
-    record: dict
-
-
 def guess_attribute(
     x: Float[np.ndarray, "n d"],  # a representation, standardised
     y: Int[np.ndarray, " n"],  # classes, 0 …
@@ -257,8 +244,11 @@ def guess_attribute(
     values=None,  # names of the attribute's values; None: 0, 1, … as far as the codes go
     seed: int = 0,
     chosen: bool = False,  # whether rows were chosen for labelling, and not drawn at random
-) -> AttributeGuess:
-    """The attribute of every row, from the labelled rows of training and validation.
+) -> tuple[Float[np.ndarray, "n values"], Int[np.ndarray, " n"], dict]:
+    """The attribute of every row, from the labelled rows of training and validation: the probability of each
+    value, one-hot where labelled; the most probable value; and a record of plain values: attribute, C,
+    temperature, helped, figures of the probe, and of every group of every split labelled, guessed, expected
+    and probably wrong rows.
 
     Raises `ValueError` where the labelled rows are too few or of one value only, and where the probe is no
     better than guessing."""
@@ -277,10 +267,10 @@ def guess_attribute(
             f"more than these {teach.sum()} rows, or use other inputs."
         )
     p = correct_splits(probe, x, y, codes, split, chosen)
-    hard = name_rows(p, y, codes, split)
+    named = name_rows(p, y, codes, split)
     record = dict(attribute=attribute, C=probe.C, temperature=probe.temperature, helped=probe.helped)
-    record |= dict(figures=probe.figures, groups=group_counts(p, hard, y, codes, split, classes, values))
-    return AttributeGuess(p, hard, p[np.arange(len(y)), hard], record)
+    record |= dict(figures=probe.figures, groups=group_counts(p, named, y, codes, split, classes, values))
+    return p, named, record
 
 
 def check_labelled(y, codes, teach, attribute: str, classes: list, values: list):
@@ -378,17 +368,6 @@ def trusted_rows(
 ENOUGH = 60  # labelled rows of a group, for a split to be judged by them alone
 
 
-def judged_by(
-    groups: Groups,  # of the examples of a split, predicted where not labelled
-    labelled: Bool[np.ndarray, " n"],  # of these examples
-) -> str:  # a key of `data.blanks.JUDGED`
-    "What a split is judged by."
-    if labelled.all():
-        return "labelled"
-    known = np.bincount(groups.ids[labelled], minlength=groups.n_groups)
-    return "some" if (known[groups.counts > 0] >= ENOUGH).all() else "predicted"
-
-
 def judged_apart(data: Data) -> bool:  # with blanks
     "Whether data is judged by groups of its own, not by those that it is trained by."
     groups = data.eval_groups
@@ -400,21 +379,22 @@ def judged_apart(data: Data) -> bool:  # with blanks
 # %% ../../nbs/06_grouping/02_guess.ipynb #pg000017
 def predict_groups(
     data: Data,  # with blanks in an attribute
-    seen: Representation,  # of all its rows, see `represent`
+    x: Float[np.ndarray, "n d"],  # numbers of all its rows, see `represent`
+    what: str,  # they are, in words
     chosen: bool = False,  # whether rows were chosen for labelling, and not drawn at random
 ) -> Data:
     """The data with groups for all rows; what was labelled by hand keeps its label.
 
     Raises `ValueError` where the labelled rows do not teach the attribute."""
     coding, certainty, codes = without_unlabelled(data.train_groups), np.ones(len(data)), [data.y]
-    guesses, columns = {}, dict(data.attributes)
+    records = {}
     for name, values in zip(coding.variables[1:], coding.values[1:]):
-        codes.append(value_codes(data.attributes[name], values))
-        if (codes[-1] < 0).any():
-            given = codes[-1], data.split, name, data.classes, values.tolist(), 0, chosen
-            guesses[name] = guess_attribute(seen.x, data.y, *given)
-            codes[-1], certainty = guesses[name].codes, certainty * guesses[name].certainty
-        columns[name] = values[codes[-1]]
+        code = value_codes(data.attributes[name], values)
+        if (code < 0).any():
+            given = code, data.split, name, data.classes, values.tolist(), 0, chosen
+            p, code, records[name] = guess_attribute(x, data.y, *given)
+            certainty = certainty * p[np.arange(len(code)), code]
+        codes.append(code)
     groups = Groups(
         np.ravel_multi_index(codes, coding.shape).astype(np.int64), coding.variables, coding.values
     )
@@ -423,25 +403,28 @@ def predict_groups(
         rows = np.flatnonzero(data.split == code)
         if len(rows):
             trusted[rows] = trusted_rows(groups.ids[rows], certainty[rows])
-            judged[name] = judged_by(groups.part(rows), data.labelled[rows])
+            known = np.bincount(groups.ids[rows][data.labelled[rows]], minlength=groups.n_groups)
+            enough = (known[groups.part(rows).counts > 0] >= ENOUGH).all()
+            judged[name] = "some" if enough else "predicted"
+            if data.labelled[rows].all():
+                judged[name] = "labelled"
     if judged.get("test") == "predicted" and data.labelled[data.split == 2].any():
         judged["test"] = "some"
     if judged_apart(data):
         judged |= dict.fromkeys(judged.keys() - {"train"}, "given")
-    record = dict(how="probe", seen=seen.what, most_wrong=MOST_WRONG, chosen=chosen)
-    record["attributes"] = {name: guess.record for name, guess in guesses.items()}
-    guess = Guess("probe", data.labelled, certainty, columns, judged, record)
-    return with_guess(data, replace(groups, trusted=trusted), guess, prediction_notes(data, groups, guess))
+    record = dict(how="probe", seen=what, most_wrong=MOST_WRONG, chosen=chosen, attributes=records)
+    groups = replace(groups, trusted=trusted)
+    guess = Guess(groups, data.split, data.labelled, certainty, judged, record)
+    return with_guess(data, guess, prediction_notes(data, guess))
 
 
 def with_guess(
     data: Data,
-    groups: Groups,  # of all rows
     guess: Guess,
     notes: list[str],  # to add to those of the data
 ) -> Data:
-    "The data with these groups to train by, and judged by what the guess says."
-    judged, predicted = data.eval_groups, np.zeros(len(data), bool)
+    "The data with the groups of a guess to train by, and judged by what it says."
+    groups, judged, predicted = guess.groups, data.eval_groups, np.zeros(len(data), bool)
     for code, name in enumerate(SPLITS):
         predicted |= (data.split == code) & (guess.judged.get(name) == "predicted")
     if data.partial and not judged_apart(data):
@@ -450,9 +433,9 @@ def with_guess(
     return replace(data, **kept)
 
 
-def prediction_notes(data: Data, groups: Groups, guess: Guess) -> list[str]:
+def prediction_notes(data: Data, guess: Guess) -> list[str]:
     "What a report should say of predicted groups."
-    notes = []
+    groups, notes = guess.groups, []
     for name, record in guess.record["attributes"].items():
         n, right = record["figures"]["n"], percent(record["figures"]["accuracy"])
         notes.append(
@@ -466,9 +449,8 @@ def prediction_notes(data: Data, groups: Groups, guess: Guess) -> list[str]:
         )
     counts = groups.part(data.rows("train")).counts
     if empty := [name for name, n in zip(group_names(groups), counts) if not n]:
-        more = f" and {len(empty) - 3:,} more" if len(empty) > 3 else ""
         notes.append(
-            f"no training row is labelled or predicted as {', '.join(empty[:3])}{more}: nothing is learnt of "
-            "them, and a balanced set is balanced over the other groups"
+            f"groups without a training row, labelled or predicted: {len(empty):,}, {empty[0]} among them; "
+            "nothing is learnt of these, and a balanced set is balanced over the others"
         )
     return notes

@@ -4,8 +4,7 @@
 
 # %% auto #0
 __all__ = ['WIDE', 'REASONS', 'SHOWN_NUMBERS', 'ENOUGH', 'even_shares', 'doubted', 'rare_probability', 'draw',
-           'probability_so_far', 'choose_rows', 'write_sheet', 'describe_labels', 'labels_text', 'labelled_data',
-           'validation_note']
+           'probability_so_far', 'choose_rows', 'write_sheet', 'describe_labels', 'labelled_data', 'validation_note']
 
 # %% ../../nbs/06_grouping/03_labelling.ipynb #sm000004
 from collections import Counter
@@ -90,10 +89,10 @@ def draw(
 def probability_so_far(x, y, codes, split, **names):
     "Probabilities of all rows from the labels so far, and figures of the probe; or None, and why not."
     try:
-        guess = guess_attribute(x, y, codes, split, **names, chosen=True)
+        p, _, record = guess_attribute(x, y, codes, split, **names, chosen=True)
     except ValueError as e:
         return None, str(e)
-    return guess.probability, guess.record["figures"]
+    return p, record["figures"]
 
 
 def choose_rows(
@@ -149,7 +148,7 @@ def write_sheet(
     column = shown.get(attribute, np.full(len(data), None))
     values = known_values(column)
     codes = value_codes(column, values)
-    x, values = represent(data, None, weights=None).x, list(map(plain_text, values))
+    x, values = represent(data, None, weights=None)[0], list(map(plain_text, values))
     names = dict(attribute=attribute, classes=data.classes, values=values)
     p, _ = probability_so_far(x, data.y, codes, data.split, **names)
     rows, reasons = zip(*choose_rows(x, data.y, codes, data.split, n, seed, p))
@@ -172,44 +171,39 @@ ENOUGH = 20  # labelled rows of each class and of each value, for the tests of a
 def describe_labels(data: Data) -> list[dict]:
     """What the labels of each attribute with blanks tell: `name`; `labelled` of all `rows` of training and
     validation; `accuracy` of a probe on labelled rows that it has not seen, and `chance` of the most frequent
-    value of each class, in [0, 1], or None and why in `note`."""
+    value of each class, in [0, 1], or None where there is no probe yet; and all that in words, `text`."""
     coding = without_unlabelled(data.train_groups)
-    x = represent(data, None, weights=None).x
+    x, _ = represent(data, None, weights=None)
     used, told = np.isin(data.split, (0, 1)), []
     for name, values in zip(coding.variables[1:], coding.values[1:]):
         codes = value_codes(data.attributes[name], values)
         if (codes >= 0).all():
             continue
+        of = dict(name=name, labelled=int((codes[used] >= 0).sum()), rows=int(used.sum()))
+        known = f"{name!r} is known in {of['labelled']:,} of {of['rows']:,} training and validation rows\n"
         names = dict(attribute=name, classes=data.classes, values=values.tolist())
         p, said = probability_so_far(x, data.y, codes, data.split, **names)
-        figures = dict(accuracy=None, chance=None) if p is None else said
-        of = dict(name=name, labelled=int((codes[used] >= 0).sum()), rows=int(used.sum()))
-        of |= dict(accuracy=figures["accuracy"], chance=figures["chance"], note=said if p is None else "")
-        told.append(of)
+        if p is None:
+            text = f"{known}the other rows cannot be told yet: {said}"
+            told.append(of | dict(accuracy=None, chance=None, text=text))
+            continue
+        accuracy, chance = said["accuracy"], said["chance"]
+        text = f"{known}a probe is right in {percent(accuracy)} of labelled rows that it has not seen; "
+        text += f"the most frequent value of each class, in {percent(chance)}"
+        told.append(of | dict(accuracy=accuracy, chance=chance, text=text))
     return told
-
-
-def labels_text(of: dict) -> str:  # of `describe_labels`
-    "What the labels of an attribute tell, in two lines."
-    known = f"{of['name']!r} is known in {of['labelled']:,} of {of['rows']:,} training and validation rows\n"
-    if of["accuracy"] is None:
-        return f"{known}the other rows cannot be told yet: {of['note']}"
-    right = f"a probe is right in {percent(of['accuracy'])} of labelled rows that it has not seen; "
-    return f"{known}{right}the most frequent value of each class, in {percent(of['chance'])}"
 
 
 def labelled_data(data: Data) -> Data | None:
     "The labelled rows as data of their own, those of validation among training; None where they are few."
     coding = without_unlabelled(data.train_groups)
     known = data.labelled & np.isin(data.split, (0, 1))
-    attributes = dict(zip(coding.variables[1:], coding.values[1:]))
-    codes = {name: value_codes(data.attributes[name], values) for name, values in attributes.items()}
-    counted = [(data.y, data.n_classes), *((codes[name], len(attributes[name])) for name in codes)]
-    if any(np.bincount(of[known], minlength=k).min() < ENOUGH for of, k in counted):
+    ids = ids_of_known(coding, data.y, [data.attributes[name] for name in coding.variables[1:]])
+    columns = [*zip(coding.variables, coding.values, np.unravel_index(ids, coding.shape))]
+    if any(np.bincount(codes[known], minlength=len(v)).min() < ENOUGH for _, v, codes in columns):
         return None
-    ids = ids_of_known(coding, data.y, [data.attributes[name] for name in attributes])
     groups = Groups(ids, coding.variables, coding.values)
-    filled = {name: values[np.maximum(codes[name], 0)] for name, values in attributes.items()}
+    filled = {name: values[codes] for name, values, codes in columns[1:]}
     split = np.where(known, 0, -1).astype(np.int8)
     whole = data.attributes | filled
     return replace(data, split=split, attributes=whole, train_groups=groups, eval_groups=groups)

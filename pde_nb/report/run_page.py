@@ -109,7 +109,7 @@ def origin_section(record: RunRecord) -> list[dict]:
     kept = record.kept
     if kept is None:
         return []
-    blocks, guess = [], kept.guess.record
+    blocks, guess = [], kept.record
     for name, of in guess["attributes"].items():
         right, chance = (percent(of["figures"][key]) for key in ("accuracy", "chance"))
         text = (

@@ -37,7 +37,7 @@ from pde_nb.core.seals import (
     write_whole,
 )
 from ..core.tables import csv_text
-from ..data.blanks import Guess, KeptGuess
+from ..data.blanks import Guess
 from ..networks.weights import read_weights
 from .checkpoints import EarlierVersion, load_state, save_state
 from .ranks import ALONE, Ranks
@@ -239,19 +239,18 @@ def check_files(folder):
             check_file(folder, name, files, REMEDY)
 
 # %% ../../nbs/09_training/04_folder.ipynb #fd000011
-def read_guess(path) -> KeptGuess:
+def read_guess(path) -> Guess:
     "The guess that a file of groups holds. Raises `ValueError` for a damaged one."
     state = load_state(path, "groups")
     values = tuple(np.array(v) for v in state["values"])
     trusted = None if state["all_trusted"] else np.asarray(state["trusted"]).astype(bool)
     groups = Groups(np.asarray(state["ids"]), tuple(state["variables"]), values, trusted)
-    labelled = np.asarray(state["labelled"]).astype(bool)
-    certainty = np.asarray(state["certainty"])
-    guess = Guess(state["how"], labelled, certainty, {}, state["judged"], state["record"])
-    return KeptGuess(guess, groups, np.asarray(state["split"]), tuple(state.get("notes", ())))
+    split, labelled, certainty = (np.asarray(state[name]) for name in ("split", "labelled", "certainty"))
+    said = state["judged"], state["record"], state["how"], tuple(state.get("notes", ()))
+    return Guess(groups, split, labelled.astype(bool), certainty, *said)
 
 
-def kept_guess(folder, remedy: str = COPY_AGAIN) -> KeptGuess | None:
+def kept_guess(folder, remedy: str = COPY_AGAIN) -> Guess | None:
     """What the folder of a finished run keeps of groups that were not all labelled by hand; None where they
     were. Raises `ValueError` for a file that is gone, damaged, or not of this run."""
     if GROUPS_FILE not in read_record_of(folder)["files"]:

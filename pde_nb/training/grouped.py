@@ -13,7 +13,7 @@ import numpy as np
 from torch import nn
 
 from ..core.arguments import lookup
-from ..data.blanks import KeptGuess
+from ..data.blanks import Guess
 from ..data.dataset import Data, check_data
 from ..grouping.guess import MOST_WRONG, predict_groups, with_guess
 from ..grouping.representation import represent
@@ -66,11 +66,10 @@ def with_groups(
     path = Path(out or "").expanduser() / GROUPS_FILE
     if out is not None and path.exists():
         kept = read_guess(path)
-        if kept.guess.record["asked"] == reasons:
+        if kept.record["asked"] == reasons:
             return with_kept(data, kept)
     how = dict(weights=weights, inputs=chosen.inputs, device=device or "cpu", progress=bar)
-    seen = represent(data, model, **how)
-    whole = predict_groups(part, seen, groups == "chosen")
+    whole = predict_groups(part, *represent(data, model, **how), groups == "chosen")
     guess = replace(whole.guess, record=whole.guess.record | dict(asked=reasons))
     return replace(whole, guess=guess)
 
@@ -83,7 +82,7 @@ def save_groups(folder, data: Data):
         return
     path, groups, guess = Path(folder) / GROUPS_FILE, data.train_groups, data.guess
     if path.exists():
-        then, now = read_guess(path).guess.record["asked"], guess.record["asked"]
+        then, now = read_guess(path).record["asked"], guess.record["asked"]
         if then != now:
             raise ValueError(
                 f"{str(path)!r} keeps groups of other labels or data ({then}); name another folder."
@@ -97,14 +96,10 @@ def save_groups(folder, data: Data):
     save_state(path, state, "groups")
 
 
-def with_kept(data: Data, kept: KeptGuess) -> Data:
+def with_kept(data: Data, kept: Guess) -> Data:
     "The data with the groups that were predicted for it before."
-    groups = kept.groups
-    codes = np.unravel_index(groups.ids, groups.shape)
-    columns = {name: v[code] for name, v, code in zip(groups.variables[1:], groups.values[1:], codes[1:])}
-    guess = replace(kept.guess, attributes={**data.attributes, **columns})
     notes = [note for note in kept.notes if note not in data.notes]
-    return with_guess(divided(data, groups.variables[1:]), groups, guess, notes)
+    return with_guess(divided(data, kept.groups.variables[1:]), kept, notes)
 
 
 def as_kept(folder, data: Data) -> Data:
@@ -114,7 +109,7 @@ def as_kept(folder, data: Data) -> Data:
     kept = None if data.guess else kept_guess(folder)
     if kept is None:
         return data
-    of = kept.guess.record["asked"]["data"]
+    of = kept.record["asked"]["data"]
     if of != data.digest:
         raise ValueError(
             f"the groups in {str(folder)!r} are of other data: fingerprint {of}, not {data.digest}. Labels, "

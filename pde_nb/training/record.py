@@ -26,7 +26,7 @@ from pde_nb.algorithm.metrics import (
 from ..core.arguments import lookup
 from ..core.seals import CONFIG, COPY_AGAIN, RECORD, read_checked, with_origin
 from ..core.tables import Table, percent, rearm
-from ..data.blanks import KeptGuess
+from ..data.blanks import Guess
 from ..data.inputs import PREPARATION
 from ..methods.registry import method_title
 from .folder import COMPLETE, PARTS, kept_guess, read_record_of, run_file, write_record_of
@@ -89,7 +89,7 @@ class RunRecord:
     folder: Path | None = None  # where the weights are
     opened: dict | None = None  # how the data was opened
     entered: pd.DataFrame | None = None  # see `entries`; where the method has a ledger
-    kept: KeptGuess | None = None  # where groups were not all labelled by hand
+    kept: Guess | None = None  # where groups were not all labelled by hand
     variables: tuple[str, ...] = ()  # what groups are made of, the label first; () where that is not known
 
     @property
@@ -279,7 +279,7 @@ def conclude(
         minutes=minutes,
         name=f"{config['method']['name']}, seed {config['seed']}",
         entered=ledger and entries(pd.DataFrame(ledger)),
-        kept=data.guess and KeptGuess(data.guess, data.train_groups, data.split),
+        kept=data.guess,
         variables=() if overlap else data.eval_groups.variables,
     )
 

@@ -252,7 +252,7 @@ def divided(data: Data, by) -> Data:
     names = tuple(by or coding.variables[1:])
     if names == coding.variables[1:]:
         return data
-    attributes = data.guess.attributes if data.guess else data.attributes
+    attributes = data.attributes | (data.guess.attributes if data.guess else {})
     columns = [lookup(name, attributes, "attribute") for name in names]
     values = (coding.values[0], *map(known_values, columns))
     part = Groups(np.zeros(0, np.int64), (coding.variables[0], *names), values)
