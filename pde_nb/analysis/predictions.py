@@ -31,7 +31,7 @@ from ..data.batches import decode
 from ..data.blanks import blank_cells
 from ..data.dataset import Data
 from ..training.finished import logits_of
-from ..training.selection import count_rows, in_group
+from ..training.selection import in_group
 from ..training.trainer import Trainer
 
 # %% ../../nbs/10_analysis/02_predictions.ipynb #pr00000a
@@ -183,7 +183,7 @@ def answers(
     judged, names = data.evaluation(split), np.array(data.eval_groups.names, object)
     at = np.flatnonzero(~said.right)
     mistakes = mistake_rows(data, said, judged, names, at)
-    wrong = pd.DataFrame(dict(wrong=count_rows(judged, at), examples=judged.counts), names)
+    wrong = pd.DataFrame(dict(wrong=judged.part(at).counts, examples=judged.counts), names)
     order = np.argsort(-(wrong.wrong / wrong.examples).fillna(0), kind="stable")
     order = [g for g in order if wrong.wrong.iloc[g]]
     shown = {}

@@ -122,7 +122,7 @@ def contend(
             found.setdefault(name, []).append(record)
             run = f"{visible(name):14} {visible(settings_name(settings)):14} seed {seed}"
             worst = f"worst group on validation {100 * record.figures('val').worst_group:5.1f} %"
-            say(f"{run}  {worst}, {record.cost.seconds:.3g} s")
+            say(f"{run}  {worst}, {record.cost['seconds']:.3g} s")
         return {name: of for name, of in found.items() if name not in errors}
 
     first = records_of([(name, s, seeds[0]) for name, (_, tried) in contenders.items() for s in tried])

@@ -10,7 +10,7 @@ __all__ = ['COURSE', 'SPEC', 'REMEDY', 'COLUMNS', 'SHORT', 'Trial', 'trial_figur
 # %% ../../nbs/11_comparison/01_trials.ipynb #886d83b8
 import math
 from collections import Counter
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from ..core.statistics import Summary, holm, summary
 from ..core.tables import DASH, Table, fixed, interval_text, signed_text, spread_text
 from ..methods.base import Method
 from ..methods.registry import METHODS, method_title
-from ..training.record import RunRecord, counts_from_plain, counts_to_plain, without_none
+from ..training.record import RunRecord, counts_from_plain, counts_to_plain
 
 # %% ../../nbs/11_comparison/01_trials.ipynb #c63b61ed
 COURSE = "epoch stage active passes lr val_worst_group val_worst_group_at_most best evaluated".split()
@@ -52,7 +52,7 @@ class Trial:
             best_epoch=record.best_epoch,
             n_epochs=len(record.curve),
             stage=record.curve[record.best_epoch]["stage"],
-            **asdict(record.cost),
+            **record.cost,
             splits=dict(record.evaluated),
             curve=[{key: entry[key] for key in COURSE} for entry in record.curve],
         )
@@ -135,9 +135,9 @@ class Result:
 
     def to_dict(self) -> dict:
         "The result as plain values; the title follows from the method."
-        plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "title"}
+        plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("title", "groups")}
         plain["trials"] = [trial.to_dict() for trial in self.trials]
-        return without_none({**plain, "groups": self.groups or None}, "groups")
+        return plain | (dict(groups=self.groups) if self.groups else {})
 
 
 def result_from_dict(plain: dict) -> Result:

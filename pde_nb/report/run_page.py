@@ -59,7 +59,7 @@ def run_headline(record: RunRecord, split: str) -> dict:
     if figures.adjusted_average is not None:
         adjusted = percent(figures.adjusted_average)
         tiles.append(("adjusted average", adjusted, "groups weighted as in training"))
-    note = f"after {record.cost.passes_to_best:.2f} passes over the training data"
+    note = f"after {record.cost['passes_to_best']:.2f} passes over the training data"
     if record.first:
         note += ", those of the first stage included"
     if not all(entry["best"] for entry in record.curve):
@@ -366,7 +366,7 @@ def settings_text(value) -> str:
 def making_section(record: RunRecord) -> dict:
     "Command, cost and settings; and where the run was made, from which data."
     opened = {k: v for k, v in (record.opened or {}).items() if v and k != "columns"}
-    made = dict(opened=opened) | (record.surroundings or {}) | dict(passes=round(record.cost.passes, 2))
+    made = dict(opened=opened) | (record.surroundings or {}) | dict(passes=round(record.cost["passes"], 2))
     settings, origin = (
         [{"name": k, "value": settings_text(v)} for k, v in flat(rows).items() if v not in (None, "", {})]
         for rows in (record.config, made)

@@ -4,8 +4,7 @@
 
 # %% auto #0
 __all__ = ['OF_DECISIONS', 'LADDER', 'FEW', 'WIDE', 'DRAWS', 'AHEAD', 'RunOptions', 'Fit', 'robust_fit', 'fit_spec', 'fit_run',
-           'config_digest', 'fit_first', 'use_first', 'first_result', 'fit_seeds', 'cross_fitted', 'worst_draws',
-           'climb']
+           'config_digest', 'fit_first', 'use_first', 'fit_seeds', 'cross_fitted', 'worst_draws', 'climb']
 
 # %% ../../nbs/09_training/15_fit.ipynb #ft00002
 import hashlib
@@ -62,7 +61,7 @@ from .grouped import save_groups, with_groups
 from .logs import Logs, asked_logs
 from .progress import Clock
 from .ranks import ALONE, find_ranks
-from .record import FirstStageRecord, RunRecord, conclude
+from .record import RunRecord, conclude
 from .selection import in_group
 from .settings import Settings
 from .spec import RunSpec, build, decide
@@ -209,7 +208,7 @@ def fit_run(
         # an epoch is told before it is in a checkpoint, so that none is kept and not told
         callbacks = [Logs(run, options.on_epoch, folder, config)]
         if options.minutes:
-            callbacks.append(Clock(options.minutes, first.seconds if first else 0.0))
+            callbacks.append(Clock(options.minutes, first["seconds"] if first else 0.0))
         if folder:
             callbacks.append(checkpointer)
         train(run, callbacks, options.bar)
@@ -224,8 +223,8 @@ def config_digest(config: dict) -> str:
     return hashlib.sha256(json.dumps(config, sort_keys=True, default=str).encode()).hexdigest()[:12]
 
 
-def fit_first(run: Trainer, config: dict, notes: list[str], options: RunOptions, data) -> FirstStageRecord:
-    "Train or read the first stage of a run, and let the method of the second learn from it."
+def fit_first(run: Trainer, config: dict, notes: list[str], options: RunOptions, data) -> dict:
+    "Train or read the first stage of a run, and let the method learn from it; what it was and has cost."
     method, changes = run.method.first()
     settings = replace(run.settings, **changes)
     one = Trainer(deepcopy(run.model), run.data, run.source, method, settings, run.seed, run.ranks)
@@ -239,55 +238,43 @@ def fit_first(run: Trainer, config: dict, notes: list[str], options: RunOptions,
     how |= dict(minutes=options.minutes and options.minutes / 2)
     record = fit_run(one, own, notes, replace(options, **how), data, is_first=True).record
     use_first(run, one)
-    return FirstStageRecord(
-        method=record.config["method"],
-        epochs=len(record.curve),
-        best_epoch=record.best_epoch,
-        passes=record.curve[-1]["passes"],
-        seconds=record.seconds,
-        stopped=record.stopped,
-        digest=config_digest(record.config) if shared else None,
-    )
+    cost = dict(passes=record.curve[-1]["passes"], seconds=record.seconds, stopped=record.stopped)
+    how = dict(method=record.config["method"], epochs=len(record.curve), best_epoch=record.best_epoch)
+    return how | cost | (dict(digest=config_digest(record.config)) if shared else {})
 
 
 def use_first(run: Trainer, one: Trainer):
     "Let the method of a run learn from a first stage; where it has none, from the run before any training."
-    start = time.monotonic()
-    run.notes += run.method.after_first(first_result(one), run.model)
-    run.seconds = time.monotonic() - start
-
-
-def first_result(run: Trainer) -> FirstStageResult:
-    "What a first stage has to say: computed now, but for what its method has learned on the way."
+    start, model, source = time.monotonic(), one.model, one.source
 
     def given(network, rows):
         "What a network, or a part of one, gives for some rows."
-        how = run.eval_batch, run.autocast, lambda x: network(x).float()
-        return run.ranks.spread(lambda some: outputs(run.model, run.source, some, *how).numpy(), rows)
+        how = one.eval_batch, one.autocast, lambda x: network(x).float()
+        return one.ranks.spread(lambda some: outputs(model, source, some, *how).numpy(), rows)
 
     def embedded(split):
-        rows, source = run.data.rows(split), run.source
+        rows = one.data.rows(split)
         few = source.kind not in ("features", "table") or len(rows) * source.shape[0] <= 500_000_000  # 2 GB
-        if isinstance(run.method, Fitted) and not few:
+        if isinstance(one.method, Fitted) and not few:
             raise CannotRun(f"{len(rows):,} rows are too many to fit at once; take 'subsample' or 'pde'.")
-        enters = nn.Flatten() if isinstance(run.model, BoostedTrees) else embeddings(run.model)
-        return given(enters, rows), run.data.y[rows], run.data.groups(split)
+        enters = nn.Flatten() if isinstance(model, BoostedTrees) else embeddings(model)
+        return given(enters, rows), one.data.y[rows], one.data.groups(split)
 
-    predicted = getattr(run.method, "predicted", None)
+    predicted = getattr(one.method, "predicted", None)  # what its method has learned on the way
     if predicted is not None:
         predicted = torch.as_tensor(predicted).cpu().numpy()
-    scores = given(run.model, run.train_rows)
-    return FirstStageResult(run.model.eval(), run.data.y[run.train_rows], scores, embedded, predicted)
+    scores, y = given(model, one.train_rows), one.data.y[one.train_rows]
+    result = FirstStageResult(model.eval(), y, scores, embedded, predicted)
+    run.notes += run.method.after_first(result, run.model)
+    run.seconds = time.monotonic() - start
 
 # %% ../../nbs/09_training/15_fit.ipynb #ft00010
 def is_finished(folder: Path, config: dict, options: RunOptions, data: Data) -> bool:
     "Make a folder that of a run; whether its result is in it, and nothing more is asked for."
     claim(folder, dict(config, opened=options.opened), options.restart)
     if (folder / "record.json").exists() and (folder / "model.safetensors").exists():
-        if not can_go_on(folder):
-            return True
-        had = RunRecord.read(folder).minutes
-        if had is None or options.minutes is None or options.minutes <= had:
+        had = RunRecord.read(folder).minutes if can_go_on(folder) else None
+        if had is None or (options.minutes or 0) <= had:
             return True
     (folder / "record.json").unlink(missing_ok=True)  # the run goes on, to another end
     save_groups(folder, data)
@@ -300,17 +287,18 @@ def read_result(folder: Path, run: Trainer) -> RunRecord:
     def read():
         check_files(folder)
         load_finished(run.model, folder, REMEDY)
+        learned = None
         if run.method.hands_over:
             path = run_file(folder, "learned.safetensors", REMEDY)
-            run.method.load_state_dict(load_state(path, "learned")["learned"])
+            learned = load_state(path, "learned")["learned"]
         if not can_go_on(folder):
             # a kill may have come between the record and this
             (folder / "checkpoint.safetensors").unlink(missing_ok=True)
-        return RunRecord.read(folder, REMEDY), run.method.state_dict()
+        return RunRecord.read(folder, REMEDY), run.model.state_dict(), learned
 
-    record, learned = run.ranks.once(read)
-    run.model.load_state_dict(run.ranks.once(run.model.eval().state_dict))
-    if run.method.hands_over:
+    record, weights, learned = run.ranks.once(read)
+    run.model.eval().load_state_dict(weights)
+    if learned is not None:
         run.method.load_state_dict(learned)
     return record
 
@@ -420,7 +408,7 @@ def climb(
                 errors.append(e)
                 notes.append(f"{name} was not trained: {e}")
                 continue
-            spent += fit.record.cost.seconds
+            spent += fit.record.cost["seconds"]
             looks = fit.run and fit.run.looks
             looks = looks or load_state(run_file(own["out"], "looks.safetensors"), "looks")["looks"]
             looks = np.unpackbits(np.asarray(looks), axis=1, count=len(groups)).astype(bool)

@@ -46,11 +46,11 @@ def with_groups(
     lookup(groups, GROUPS, "groups")
     if groups == "given" or data.guess is not None or not data.partial:
         return data
-    chosen = choose(data, **asked)
-    part = divided(data, chosen.train_by)
+    _, _, model, inputs, train_by = choose(data, **asked)
+    part = divided(data, train_by)
     if not part.partial:
         return data  # what is blank divides nothing
-    model, own = chosen.model, isinstance(chosen.model, nn.Module)
+    own = isinstance(model, nn.Module)
     # what the groups depend on: groups that were kept serve for the same alone
     reasons = dict(
         data=data.digest,
@@ -58,7 +58,7 @@ def with_groups(
         model=type(model).__name__ if own else model,
         own=fingerprint(model) if own else "",  # other weights see otherwise
         weights=str(weights),
-        inputs={k: str(v) for k, v in chosen.inputs.items() if k in ("size", "max_tokens", "centre")},
+        inputs={k: str(v) for k, v in inputs.items() if k in ("size", "max_tokens", "centre")},
         most_wrong=MOST_WRONG,
     )
     if part is not data:
@@ -68,7 +68,7 @@ def with_groups(
         kept = read_guess(path)
         if kept.record["asked"] == reasons:
             return with_kept(data, kept)
-    how = dict(weights=weights, inputs=chosen.inputs, device=device or "cpu", progress=bar)
+    how = dict(weights=weights, inputs=inputs, device=device or "cpu", progress=bar)
     whole = predict_groups(part, *represent(data, model, **how), groups == "chosen")
     guess = replace(whole.guess, record=whole.guess.record | dict(asked=reasons))
     return replace(whole, guess=guess)

@@ -18,7 +18,6 @@ import pandas as pd
 from ..algorithm.groups import Overlap, group_names
 from ..core.arguments import lookup
 from ..core.seals import write_whole
-from ..data.batches import batches
 from .trainer import Trainer
 
 # %% ../../nbs/09_training/11_logs.ipynb #lg00003
@@ -48,13 +47,10 @@ def group_keys(names) -> tuple[str, ...]:
 
 def curve_rows(curve: list[dict], names, config: dict, folder: Path | None) -> list[EpochRow]:
     "The rows of a curve; `names` are those of the groups of validation."
-    rows, seen, steps, best = [], 0, 0, None
+    rows, best = [], None
     for entry in curve:
-        # a last batch of a single example joins the one before it, so `batches` counts
-        steps += len(batches(np.arange(entry["seen"] - seen), config["settings"]["batch_size"]))
-        seen = entry["seen"]
         best = entry["val_worst_group_at_most"] if entry["best"] else best
-        known = dict(entry, steps=steps, best=int(entry["best"]), best_val_worst_group=best)
+        known = dict(entry, best=int(entry["best"]), best_val_worst_group=best)
         figures = {name: known[name] for name in FIGURES if known.get(name) is not None}
         if entry["val_worst_group"] is not None:
             counts = zip(group_keys(names), entry["correct"], entry["counted"])

@@ -6,12 +6,11 @@
 __all__ = ['FLIP', 'CROPPED', 'BIRDS_PDE', 'BIRDS_ERM', 'BIRDS_DRO', 'BIRDS_DFR', 'BIRDS_JTT', 'BIRDS_PLAN', 'BIRDS_RELEASED',
            'BIRDS_INFERRED', 'WATERBIRDS', 'FACES_PDE', 'FACES_ERM', 'FACES_DRO', 'FACES_DFR', 'FACES_JTT',
            'FACES_PLAN', 'FACES_RELEASED', 'FACES_INFERRED', 'CUT', 'CELEBA', 'TEXT', 'OLD_ADAMW', 'TEXT_RELEASED',
-           'TEXT_PLAN', 'TEXT_GROWN_RELEASED', 'TEXT_TWICE', 'FIRST_SGD', 'TEXT_MISTAKES', 'BERT', 'DISTIL', 'DIVIDED',
-           'CIVILCOMMENTS', 'DATASETS', 'PRESETS', 'VARIANTS', 'DEFAULTS', 'Preset', 'find_preset', 'preset_for',
-           'cell_counts']
+           'TEXT_PLAN', 'TEXT_GROWN_RELEASED', 'TEXT_TWICE', 'FIRST_SGD', 'TEXT_MISTAKES', 'SHORT', 'BERT', 'DISTIL',
+           'DIVIDED', 'CIVILCOMMENTS', 'DATASETS', 'PRESETS', 'VARIANTS', 'DEFAULTS', 'Preset', 'preset_for']
 
 # %% ../../nbs/09_training/09_presets.ipynb #pst00001
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from ..algorithm.expansion import Schedule
 from ..core.arguments import lookup
@@ -33,9 +32,7 @@ class Preset:
     method: Method
     settings: Settings
     model: str = "resnet50"
-    augment: tuple = ()  # of training pictures
-    centre: int | None = None  # side of the square cut from the middle of a picture, in pixels; None: none
-    max_tokens: int | None = None  # of a text
+    inputs: dict = field(default_factory=dict)  # options of `make_source` for pictures and texts
     train_by: tuple | None = None  # attributes that divide the training set; None: all
 
 # %% ../../nbs/09_training/09_presets.ipynb #pst00006
@@ -50,8 +47,8 @@ BIRDS_RELEASED = PDE(300, replace(BIRDS_PLAN, draw="replacement"), expansion_lr=
 BIRDS_INFERRED = EIIL(300, first_settings=dict(lr=1e-3, weight_decay=1e-4), as_authors=True)
 
 WATERBIRDS = [
-    Preset("paper", PDE(300, BIRDS_PLAN, expansion_lr=0.01), BIRDS_PDE, **FLIP),
-    Preset("released", BIRDS_RELEASED, replace(BIRDS_PDE, as_authors=True), **FLIP),
+    Preset("paper", PDE(300, BIRDS_PLAN, expansion_lr=0.01), BIRDS_PDE, inputs=FLIP),
+    Preset("released", BIRDS_RELEASED, replace(BIRDS_PDE, as_authors=True), inputs=FLIP),
     Preset("paper", Method(300), BIRDS_ERM),
     Preset("paper", GroupDRO(300), BIRDS_DRO),
     Preset("paper", JTT(300, first_epochs=60, upweight=100), BIRDS_DRO),
@@ -60,8 +57,8 @@ WATERBIRDS = [
     Preset("paper", BIRDS_INFERRED, BIRDS_DRO),
     Preset("paper", DFR(300), BIRDS_ERM),
     Preset("paper", DFRTrain(300), BIRDS_ERM),
-    Preset("authors", DFR(100, as_authors=True), BIRDS_DFR, **CROPPED),
-    Preset("authors", DFRTrain(100, as_authors=True), BIRDS_DFR, **CROPPED),
+    Preset("authors", DFR(100, as_authors=True), BIRDS_DFR, inputs=CROPPED),
+    Preset("authors", DFRTrain(100, as_authors=True), BIRDS_DFR, inputs=CROPPED),
 ]
 
 # %% ../../nbs/09_training/09_presets.ipynb #pst00008
@@ -76,18 +73,18 @@ FACES_INFERRED = EIIL(50, first_settings=dict(lr=1e-4, weight_decay=1e-4), as_au
 CUT = dict(centre=178)  # of pictures of 178 × 218, as the released code and those that it follows cut them
 
 CELEBA = [
-    Preset("paper", PDE(50, FACES_PLAN, expansion_lr=1.0), FACES_PDE, **CUT, **FLIP),
-    Preset("released", FACES_RELEASED, replace(FACES_PDE, as_authors=True), **CUT, **FLIP),
-    Preset("paper", Method(50), FACES_ERM, **CUT),
-    Preset("paper", GroupDRO(50), FACES_DRO, **CUT),
-    Preset("paper", JTT(50, first_epochs=1, upweight=50), FACES_DRO, **CUT),
-    Preset("authors", JTT(50, first_epochs=2, upweight=50, as_authors=True), FACES_JTT, **CUT),
-    Preset("paper", LfF(50), FACES_ERM, **CUT),
-    Preset("paper", FACES_INFERRED, FACES_DRO, **CUT),
-    Preset("paper", DFR(50), FACES_ERM, **CUT),
-    Preset("paper", DFRTrain(50), FACES_ERM, **CUT),
-    Preset("authors", DFR(50, as_authors=True), FACES_DFR, **CROPPED),
-    Preset("authors", DFRTrain(50, as_authors=True), FACES_DFR, **CROPPED),
+    Preset("paper", PDE(50, FACES_PLAN, expansion_lr=1.0), FACES_PDE, inputs=CUT | FLIP),
+    Preset("released", FACES_RELEASED, replace(FACES_PDE, as_authors=True), inputs=CUT | FLIP),
+    Preset("paper", Method(50), FACES_ERM, inputs=CUT),
+    Preset("paper", GroupDRO(50), FACES_DRO, inputs=CUT),
+    Preset("paper", JTT(50, first_epochs=1, upweight=50), FACES_DRO, inputs=CUT),
+    Preset("authors", JTT(50, first_epochs=2, upweight=50, as_authors=True), FACES_JTT, inputs=CUT),
+    Preset("paper", LfF(50), FACES_ERM, inputs=CUT),
+    Preset("paper", FACES_INFERRED, FACES_DRO, inputs=CUT),
+    Preset("paper", DFR(50), FACES_ERM, inputs=CUT),
+    Preset("paper", DFRTrain(50), FACES_ERM, inputs=CUT),
+    Preset("authors", DFR(50, as_authors=True), FACES_DFR, inputs=CROPPED),
+    Preset("authors", DFRTrain(50, as_authors=True), FACES_DFR, inputs=CROPPED),
 ]
 
 # %% ../../nbs/09_training/09_presets.ipynb #pst00010
@@ -99,8 +96,9 @@ TEXT_GROWN_RELEASED = PDE(108, replace(TEXT_PLAN, draw="replacement"), expansion
 TEXT_TWICE = JTT(5, first_epochs=2, upweight=6, first_settings=dict(lr=2e-5))
 FIRST_SGD = dict(lr=2e-5, weight_decay=0.0, batch_size=24)
 TEXT_MISTAKES = JTT(3, first_epochs=3, upweight=6, first_settings=FIRST_SGD, as_authors=True)
-BERT = dict(model="bert-base-uncased", max_tokens=300)
-DISTIL = dict(model="distilbert-base-uncased", max_tokens=300)
+SHORT = dict(max_tokens=300)
+BERT = dict(model="bert-base-uncased", inputs=SHORT)
+DISTIL = dict(model="distilbert-base-uncased", inputs=SHORT)
 DIVIDED = dict(DISTIL, train_by=("black",))
 
 CIVILCOMMENTS = [
@@ -125,52 +123,35 @@ PRESETS = {
 }
 VARIANTS = "paper", "released", "authors"
 
-
-def find_preset(dataset: str, method: str, variant: str) -> Preset:
-    "Known settings. Raises `ValueError` where there are none: nothing else is put in their place."
-    lookup(variant, dict.fromkeys(VARIANTS), "preset")
-    if (dataset, method, variant) in PRESETS:
-        return PRESETS[dataset, method, variant]
-    there = ", ".join(f"{v} for {m}" for d, m, v in PRESETS if d == dataset) or "none"
-    raise ValueError(
-        f"there is no preset {variant!r} for method {method!r} on data {dataset!r} (there: {there}); "
-        f"leave {variant!r} out and give settings of your own, or take the plain defaults."
-    )
-
 # %% ../../nbs/09_training/09_presets.ipynb #pr000009
 import warnings
 
 import numpy as np
 
 from ..data.dataset import SPLITS, Data
-from ..data.published import PUBLISHED, count_cells
+from ..data.published import PUBLISHED
 
 # %% ../../nbs/09_training/09_presets.ipynb #made0002
 def preset_for(data: Data, method: str, variant: str) -> Preset:
     """The known settings of a method on a data set; warns where the data is not the published set.
 
-    Raises `ValueError` where there are none."""
-    preset = find_preset(data.name, method, variant)
-    published, have = np.array(PUBLISHED[data.name]), cell_counts(data)
-    if have.shape[1] == 1:
-        published = published.sum(1, keepdims=True)
+    Raises `ValueError` where there are none: nothing else is put in their place."""
+    lookup(variant, dict.fromkeys(VARIANTS), "preset")
+    if (data.name, method, variant) not in PRESETS:
+        there = ", ".join(f"{v} for {m}" for d, m, v in PRESETS if d == data.name) or "none"
+        raise ValueError(
+            f"there is no preset {variant!r} for method {method!r} on data {data.name!r} (there: {there}); "
+            f"leave {variant!r} out and give settings of your own, or take the plain defaults."
+        )
+    published = np.reshape(PUBLISHED[data.name], (3, 2, 2)).sum(2)  # examples of each split and class
+    have = [np.bincount(data.y[data.rows(split)], minlength=2) for split in SPLITS]
     if not np.array_equal(have, published):
         warnings.warn(
             f"preset={variant!r} was made for the {published.sum():,} published examples of {data.name!r}; "
-            f"this data has {have.sum():,}, or other labels or groups. The figures of its source are not to "
-            "be expected."
+            f"this data has {np.sum(data.split >= 0):,}, or other labels. The figures of its source are not "
+            "to be expected."
         )
-    return preset
-
-
-def cell_counts(data: Data) -> np.ndarray:
-    "Examples in each split and group, as `PUBLISHED` has them; in each split where groups are not known."
-    if data.guess is not None or data.partial:
-        return np.array([[len(data.rows(split))] for split in SPLITS])
-    if data.name == "civilcomments" and "black" in data.attributes:
-        used = data.split >= 0
-        return count_cells(data.y[used], data.attributes["black"][used], data.split[used])
-    return np.array([data.groups(split).counts for split in SPLITS])
+    return PRESETS[data.name, method, variant]
 
 # %% ../../nbs/09_training/09_presets.ipynb #68315ef3
 DEFAULTS = {

@@ -74,9 +74,7 @@ def make_optimiser(
     fused: bool = False,  # one piece of work for all weights, for a GPU
 ) -> torch.optim.Optimizer:
     "SGD with momentum over all parameters that are trained; or AdamW, as the settings have it."
-    options = dict(lr=settings.lr, weight_decay=settings.weight_decay)
-    if fused:
-        options["fused"] = True
+    options = dict(lr=settings.lr, weight_decay=settings.weight_decay, fused=fused or None)
     trained = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
     if settings.optimiser == "sgd":
         return torch.optim.SGD([p for _, p in trained], momentum=settings.momentum, **options)
