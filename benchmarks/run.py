@@ -119,9 +119,8 @@ def synthetic_steps(n, calls, repeats, clock):
     """A step of gradient descent with momentum; the weights of both ways are compared first."""
     preset, rng = SYNTHETIC_PRESETS["released"], np.random.default_rng(0)
     sample, net = draw_sample(DataModel(sigma_p=preset.sigma_p), n, rng), ConvNet(preset)
-    data = structured(sample, True)
     x, y = torch.from_numpy(dense_patches(sample, rng)).flatten(1), torch.from_numpy(sample.y > 0).long()
-    W = net.filters()
+    W, data = net.filters(), structured(sample, True)
     net.step(x, y)
     apart = np.abs(net.filters() - after(1, descent(W, data, 0.03, 0.9))[0]).max()
     assert apart < 1e-5, f"the two ways are {apart:.1e} apart after a step"
