@@ -18,7 +18,7 @@ from ..algorithm.metrics import Figures, GroupCounts, count_correct, figures, fi
 from ..core.arguments import did_you_mean
 from ..data.blanks import blank_cells, dates_as_text, known_groups, plain_text
 from ..data.columns import says_missing
-from ..data.encoding import number_or_text
+from ..data.encoding import encode, number_or_text
 from ..data.inputs import Preparation
 from ..data.opening import read_arrays
 from ..data.tables import as_list, table_pieces
@@ -74,8 +74,8 @@ def judge(
         kept.append(piece.rows.kept)
         predicted.append(piece.probabilities.argmax(1))
         remarks += piece.rows.remarks.tolist()
-        if piece.rows.encoded is not None:
-            sums += piece.rows.encoded.sum(0, dtype=np.float64)
+        if preparation.codes:
+            sums += encode(preparation.codes, piece.rows.inputs.columns).sum(0, dtype=np.float64)
     columns = {name: np.concatenate([of[name] for of in kept]) for name in how["keep"]}
     labels, predicted = class_positions(columns.pop(label), classes, label), np.concatenate(predicted)
     values = {
