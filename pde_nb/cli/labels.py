@@ -185,7 +185,7 @@ def run_row(row: Row, setup: Setup, seeds: int, out: Path, say=print) -> Result:
     settings, how, inputs = DEFAULTS[kind], dict(setup.network), {}
     if setup.of_paper:
         how |= dict(model=how.get("model") or pde.model, train_by=preset and preset.train_by)
-        inputs = {name: getattr(pde, name) for name in ("centre", "max_tokens") if getattr(pde, name)}
+        inputs = {name: value for name, value in pde.inputs.items() if name != "augment"}
     if how.get("model") == pde.model:
         settings = (preset or setup.preset("erm")).settings
     changes = dict(row.changes)

@@ -74,8 +74,8 @@ def train(
     say(data.describe(), "", data.columns or "")
     how = dict(schedule=asked.schedule, preset=preset, inputs=inputs, train_by=settings.pop("train_by", None))
     if not out:
-        chosen = choose(data, network.model, "pde" if method == "auto" else method, **how)
-        out = f"runs/{data.name}-{method}-{Path(chosen.model).name}-seed{seed}"
+        _, _, model, *_ = choose(data, network.model, "pde" if method == "auto" else method, **how)
+        out = f"runs/{data.name}-{method}-{Path(model).name}-seed{seed}"
     how |= dict(weights=network.start, device=network.device, groups=asked.groups, seed=seed)
     how |= dict(out=out, restart=restart, minutes=minutes, opened=opened_with(opened), on_epoch=log)
     how |= dict(began=lambda *run: say(plan_text(*run)))
