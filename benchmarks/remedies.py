@@ -332,7 +332,7 @@ class Study:
 
         def watch(trainer, found):
             name = f"stage {trainer.method.pacing.at(trainer.epoch).number}"
-            if name not in kept or found.beats(kept[name][0], "group_mean"):
+            if name not in kept or found.beats(kept[name][0]):
                 kept[name] = found.score, deepcopy(trainer.model.state_dict())
             kept["last"] = None, deepcopy(trainer.model.state_dict())
 

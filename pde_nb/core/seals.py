@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['SEAL', 'MAKE_AGAIN', 'COPY_AGAIN', 'VERSION', 'CONFIG', 'RECORD', 'RESULT', 'sweep', 'writable_folder', 'write_whole',
            'json_text', 'content_digest', 'with_seal', 'write_sealed', 'with_origin', 'read_sealed', 'read_measurement',
-           'file_digest', 'check_file', 'write_checked', 'read_checked']
+           'file_digest', 'write_checked', 'read_checked']
 
 # %% ../../nbs/01_core/07_seals.ipynb #se000004
 import hashlib
@@ -138,22 +138,6 @@ def file_digest(path) -> str:
         while piece := f.read(1 << 20):
             h.update(piece)
     return h.hexdigest()
-
-
-def check_file(folder, name: str, seals: dict[str, str], remedy: str):
-    "Raises `ValueError` with file and remedy where a listed file is gone, unreadable or another one."
-    if name not in seals:
-        return
-    path = Path(folder) / name
-    try:
-        digest = file_digest(path)
-    except OSError as e:
-        raise ValueError(f"cannot read {str(path)!r} ({e.strerror or e}); {remedy}.") from None
-    if digest != seals[name]:
-        raise ValueError(
-            f"{str(path)!r} was damaged or replaced after it was written, or its checksum was: "
-            f"it does not fit the one that stands in record.json beside it; {remedy}."
-        )
 
 # %% ../../nbs/01_core/07_seals.ipynb #sc000014
 VERSION = 1  # of the form of documents; those of the first versions of the library do not say it

@@ -32,6 +32,7 @@ from pde_nb.comparison.trials import (
     worst_group,
 )
 from ..core.arguments import lookup, visible
+from ..core.seals import content_digest
 from ..core.style import COLOURS
 from ..core.tables import DASH, Table, interval_text, percent
 from ..data.dataset import Data
@@ -45,7 +46,7 @@ from pde_nb.report.run_page import (
     run_page,
 )
 from ..training.finished import reopened
-from ..training.fit import Fit, config_digest
+from ..training.fit import Fit
 from ..training.folder import flat
 from ..training.record import RunRecord
 from ..training.trainer import Trainer
@@ -70,7 +71,7 @@ def variants(records: list[RunRecord]) -> dict[str, list[RunRecord]]:
     the name of a run where there are others of the method."""
     alike, found = {}, {}
     for record in records:
-        alike.setdefault(config_digest(variant_settings(record)), []).append(record)
+        alike.setdefault(content_digest(variant_settings(record)), []).append(record)
     times = Counter(runs[0].method_title for runs in alike.values())
     for runs in alike.values():
         label = runs[0].method_title
@@ -90,7 +91,7 @@ def check_same_data(records: list[RunRecord]):
                 f"{first.name!r} and {record.name!r} are of different data, splits or groups (data_digest); "
                 "report on them one by one."
             )
-        key = config_digest(variant_settings(record)), record.seed
+        key = content_digest(variant_settings(record)), record.seed
         if key in names:
             raise ValueError(
                 f"{names[key]!r} and {record.name!r} are the same run (same settings, seed {record.seed}); "

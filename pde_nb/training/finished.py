@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['NETWORK', 'TEMPERATURE', 'predictor_of', 'logits_of', 'how_it_predicts', 'prediction_columns', 'group_of_rows',
-           'save_portable', 'load', 'check_own', 'bare_network', 'reopened', 'OtherCounts', 'evaluate_run']
+           'save_portable', 'load', 'own_config', 'bare_network', 'reopened', 'OtherCounts', 'evaluate_run']
 
 # %% ../../nbs/09_training/13_finished.ipynb #fi00003
 import warnings
@@ -126,13 +126,12 @@ def load(
     given.
     """
     folder = Path(folder)
-    config = read_config(folder)
+    config = own_config(folder, model)
     files = read_record_of(folder)["files"]
     for name in FILES:
         if name in files:
             run_file(folder, name)
     preparation = read_preparation(folder)
-    check_own(config, model)
     network = deepcopy(model) if config["own_model"] else bare_network(folder, config, preparation)
     load_finished(network, folder)
     fitted = None
@@ -143,13 +142,15 @@ def load(
     return Predictor(network, preparation, **how_it_predicts(config, preparation.kind) | known)
 
 
-def check_own(config: dict, model):
-    "Raises `ValueError` where a run had a module of the user's own and none is given."
+def own_config(folder: Path, model) -> dict:
+    "The config of a run. Raises `ValueError` where its module is the user's own and is not given."
+    config = read_config(folder)
     if config["own_model"] and model is None:
         raise ValueError(
             f"the run's model is a {config['model']} of your own, and a folder holds its weights only: "
             "pass it as model=…."
         )
+    return config
 
 
 def bare_network(folder: Path, config: dict, preparation: Preparation) -> nn.Module:
@@ -165,14 +166,12 @@ def bare_network(folder: Path, config: dict, preparation: Preparation) -> nn.Mod
 def reopened(folder, data: Data, model=None, device=None, inputs: dict | None = None) -> Trainer:
     "A finished run with its selected weights, ready to predict; arguments and errors as in `evaluate_run`."
     folder = Path(folder)
-    config = read_config(folder)
-    data = as_kept(folder, data)
+    config, data = own_config(folder, model), as_kept(folder, data)
     if config["data_digest"] != data.digest:
         raise ValueError(
             f"the run in {str(folder)!r} is of other data: fingerprint {config['data_digest']}, "
             f"not {data.digest}. Labels, split, groups or inputs differ."
         )
-    check_own(config, model)
     options = {name: tuple(v) if isinstance(v, list) else v for name, v in config["inputs"].items()}
     what = dict(weights=None, device=device, inputs=options | (inputs or {}), bf16=config["settings"]["bf16"])
     with warnings.catch_warnings():
@@ -203,8 +202,7 @@ def evaluate_run(
     """
     run = reopened(folder, data, model, device, inputs)
     if not run.data.evaluation(split).counts.any():
-        splits = ", ".join(s for s in SPLITS if len(data.rows(s)))
-        raise ValueError(f"the data has no {split} split with examples in a group; there are {splits}.")
+        raise ValueError(f"the data has no {split} split with examples in a group; name another.")
     counts, record = count_split(run, split), RunRecord.read(folder)
     same_device = torch.device(record.config["device"]).type == run.device.type
     if split in record.evaluated and same_device and record.config["inputs_digest"] == run.source.digest:

@@ -4,10 +4,9 @@
 
 # %% auto #0
 __all__ = ['OF_DECISIONS', 'LADDER', 'FEW', 'WIDE', 'DRAWS', 'AHEAD', 'RunOptions', 'Fit', 'robust_fit', 'fit_spec', 'fit_run',
-           'config_digest', 'fit_first', 'use_first', 'fit_seeds', 'cross_fitted', 'worst_draws', 'climb']
+           'fit_first', 'use_first', 'fit_seeds', 'cross_fitted', 'worst_draws', 'climb']
 
 # %% ../../nbs/09_training/15_fit.ipynb #ft00002
-import hashlib
 import json
 import time
 import warnings
@@ -30,7 +29,7 @@ from .. import __version__
 from ..algorithm.groups import Groups, Overlap, group_sum, random_rank
 from ..core.arguments import Checked, NonNegative, Positive, lookup, whole_number
 from ..core.environment import check_one_process
-from ..core.seals import with_origin, writable_folder
+from ..core.seals import content_digest, with_origin, writable_folder
 from ..core.tables import percent
 from ..data.dataset import SPLITS, Data
 from ..grouping.labelling import validation_note
@@ -58,8 +57,7 @@ from pde_nb.training.folder import (
     write_record_of,
 )
 from .grouped import save_groups, with_groups
-from .logs import Logs, asked_logs
-from .progress import Clock
+from .logs import Logs, asked_logs, time_limit
 from .ranks import ALONE, find_ranks
 from .record import RunRecord, conclude
 from .selection import in_group
@@ -208,7 +206,7 @@ def fit_run(
         # an epoch is told before it is in a checkpoint, so that none is kept and not told
         callbacks = [Logs(run, options.on_epoch, folder, config)]
         if options.minutes:
-            callbacks.append(Clock(options.minutes, first["seconds"] if first else 0.0))
+            callbacks.append(time_limit(60 * options.minutes - (first["seconds"] if first else 0.0)))
         if folder:
             callbacks.append(checkpointer)
         train(run, callbacks, options.bar)
@@ -216,11 +214,6 @@ def fit_run(
         if folder:
             ranks.once(write_result, folder, run, config, record, is_first)
     return Fit(run.model, record, run, run)
-
-
-def config_digest(config: dict) -> str:
-    "A digest of the config of a run: the runs with the same one are the same run."
-    return hashlib.sha256(json.dumps(config, sort_keys=True, default=str).encode()).hexdigest()[:12]
 
 
 def fit_first(run: Trainer, config: dict, notes: list[str], options: RunOptions, data) -> dict:
@@ -233,14 +226,13 @@ def fit_first(run: Trainer, config: dict, notes: list[str], options: RunOptions,
     shared = options.first_in is not None
     out = options.out and Path(options.out) / "first"
     if shared:
-        out = Path(options.first_in) / f"{one.method.name}-{config_digest(own)}"
+        out = Path(options.first_in) / f"{one.method.name}-{content_digest(own)[:12]}"
     how = dict(out=out, restart=options.restart and not shared, on_epoch=None)
     how |= dict(minutes=options.minutes and options.minutes / 2)
     record = fit_run(one, own, notes, replace(options, **how), data, is_first=True).record
     use_first(run, one)
-    cost = dict(passes=record.curve[-1]["passes"], seconds=record.seconds, stopped=record.stopped)
     how = dict(method=record.config["method"], epochs=len(record.curve), best_epoch=record.best_epoch)
-    return how | cost | (dict(digest=config_digest(record.config)) if shared else {})
+    return how | dict(passes=record.curve[-1]["passes"], seconds=record.seconds, stopped=record.stopped)
 
 
 def use_first(run: Trainer, one: Trainer):
@@ -386,7 +378,7 @@ def climb(
     folder = keep.out and writable_folder(keep.out)
     if folder and (folder / "config.json").exists() and not ((folder / "auto").exists() or keep.restart):
         raise ValueError(f"{str(folder)!r} holds a run of one method; {REMEDY}.")
-    best, tried, notes, errors, spent, why = None, [], [], [], 0.0, "nothing is left to try"
+    best, tried, notes, spent, why = None, [], [], 0.0, "nothing is left to try"
     inputs, failed = data.inputs, []  # in a row
     suits_trees = inputs.kind == "table" or (inputs.kind == "features" and inputs.x.shape[1] <= FEW)
     groups, options = data.evaluation("val"), options | dict(evaluate="full")
@@ -395,9 +387,8 @@ def climb(
             if best and keep.minutes and spent >= 60 * keep.minutes:
                 why = f"{TIME_UP}, so {name} was not tried"
                 break
-            own = dict(
-                out=folder and folder / "auto" / name, minutes=keep.minutes and keep.minutes - spent / 60
-            )
+            out = folder and folder / "auto" / name
+            own = dict(out=out, minutes=keep.minutes and keep.minutes - spent / 60)
             try:
                 spec = decide(data, model, name, **options)
                 linear_pixels = inputs.kind == "pixels" and spec.method.network == spec.model
@@ -405,12 +396,11 @@ def climb(
                     raise CannotRun(f"{n:,} weights of raw pixels take longer than a network")
                 fit = fit_spec(spec, data, **vars(keep) | own)
             except (CannotRun, NoModel) as e:
-                errors.append(e)
                 notes.append(f"{name} was not trained: {e}")
                 continue
             spent += fit.record.cost["seconds"]
             looks = fit.run and fit.run.looks
-            looks = looks or load_state(run_file(own["out"], "looks.safetensors"), "looks")["looks"]
+            looks = looks or load_state(run_file(out, "looks.safetensors"), "looks")["looks"]
             looks = np.unpackbits(np.asarray(looks), axis=1, count=len(groups)).astype(bool)
             right = cross_fitted(looks, groups)
             draws = worst_draws(best[1] if best else right, right, groups)
@@ -427,7 +417,7 @@ def climb(
                 break
             best = best if failed else (name, right, fit)
         if best is None:
-            raise errors[0]
+            raise CannotRun("; ".join(notes))
         name, _, fit = best
         notes = [*fit.record.notes, *(f"auto: {note}" for note in [*notes, f"{name} is taken; {why}"])]
         if folder:

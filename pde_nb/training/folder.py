@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['TIME_UP', 'GROUPS_FILE', 'PARTS', 'SEALED_FILES', 'RUN_FILES', 'REMEDY', 'COMPLETE', 'SAME_RESULT', 'InUse', 'hold',
-           'Checkpointer', 'flat', 'config_differences', 'claim', 'can_go_on', 'write_record_of', 'take_run',
-           'read_record_of', 'run_file', 'read_config', 'check_files', 'read_guess', 'kept_guess', 'fingerprint',
-           'save_model', 'load_finished', 'write_csv']
+           'Checkpointer', 'flat', 'claim', 'can_go_on', 'write_record_of', 'take_run', 'read_record_of', 'run_file',
+           'read_config', 'check_files', 'read_guess', 'kept_guess', 'fingerprint', 'save_model', 'load_finished',
+           'write_csv']
 
 # %% ../../nbs/09_training/04_folder.ipynb #43328d64
 import hashlib
@@ -28,7 +28,6 @@ from pde_nb.core.seals import (
     CONFIG,
     COPY_AGAIN,
     RECORD,
-    check_file,
     file_digest,
     read_checked,
     sweep,
@@ -92,19 +91,18 @@ class Checkpointer:
         if self.signal:
             raise KeyboardInterrupt(f"asked to stop ({self.signal.name}); the checkpoint is written")
 
-    def load(self, run) -> bool:
+    def load(self, run):
         "Put the run where its checkpoint was taken, if it has one. Raises `ValueError` for another run's."
         try:
             state = self.ranks.once(lambda: self.path.exists() and load_state(self.path, "checkpoint"))
         except EarlierVersion as e:
             run.notes.append(f"the checkpoint {e} of this library, so the run was begun anew")
-            return False
+            return
         try:
             if state:
                 run.load_state_dict(state)
         except ValueError as e:
             raise ValueError(f"{str(self.path)!r}: {e}") from None
-        return bool(state)
 
     def open(self):
         "Hold the folder, and remove what is half-written there."
@@ -157,15 +155,6 @@ def flat(d: dict, prefix: str = "") -> dict:
     return level
 
 
-def config_differences(old: dict, new: dict) -> list[str]:
-    "A line for each setting in which two configs differ, of those that a result depends on."
-    old, new = (flat(json.loads(json.dumps(config))) for config in (old, new))
-    names = [name for name in {**old, **new} if not name.startswith("opened") and name not in SAME_RESULT]
-    pairs = [(name, old.get(name), new.get(name)) for name in names]
-    differ = [pair for pair in pairs if pair[1] != pair[2] and (pair[1] or pair[2])]  # off may be left out
-    return [f"{name} is {before!r} there and {now!r} here" for name, before, now in differ]
-
-
 def claim(folder: Path, config: dict, restart: bool = False):
     "Make the folder this run's own. Raises `ValueError` when another run's config is there."
     path = folder / "config.json"
@@ -176,12 +165,15 @@ def claim(folder: Path, config: dict, restart: bool = False):
             (folder / name).unlink(missing_ok=True)
     if not path.exists():
         return write_checked(path, config)
-    differences = config_differences(read_checked(path, CONFIG, REMEDY), config)
-    hint = ""
-    if config.get("own_model") and any(line.startswith("start") for line in differences):
-        hint = " (of a module of your own: call torch.manual_seed before it is made)"
-    if differences:
-        raise ValueError(f"{str(folder)!r} holds another run: {'; '.join(differences)}{hint}; {REMEDY}.")
+    there, here = flat(read_checked(path, CONFIG, REMEDY)), flat(config)
+    names = [name for name in there | here if not name.startswith("opened") and name not in SAME_RESULT]
+    pairs = {name: (there.get(name), here.get(name)) for name in names}
+    differ = {name: pair for name, pair in pairs.items() if pair[0] != pair[1] and any(pair)}  # off: left out
+    if differ:
+        text = "; ".join(f"{name} is {was!r} there and {now!r} here" for name, (was, now) in differ.items())
+        if config["own_model"] and "start" in differ:
+            text += " (of a module of your own: call torch.manual_seed before it is made)"
+        raise ValueError(f"{str(folder)!r} holds another run: {text}; {REMEDY}.")
 
 
 def can_go_on(folder) -> bool:
@@ -227,13 +219,16 @@ def run_file(folder, name: str, remedy: str = COPY_AGAIN) -> Path:
 
     Raises `ValueError` for one that is gone, damaged, or not of this run.
     """
-    path = Path(folder) / name
-    files = read_record_of(folder, remedy)["files"]
-    if name not in files:
+    path, files = Path(folder) / name, read_record_of(folder, remedy)["files"]
+    try:
+        digest = file_digest(path)
+    except OSError as e:
+        raise ValueError(f"cannot read {str(path)!r} ({e.strerror or e}); {remedy}.") from None
+    if digest != files.get(name):
         raise ValueError(
-            f"{str(path)!r} is not of the run in this folder: its record has no such file; {remedy}."
+            f"{str(path)!r} was damaged or replaced after it was written, or its checksum was: "
+            f"it does not fit the one that stands in record.json beside it; {remedy}."
         )
-    check_file(folder, name, files, remedy)
     return path
 
 
@@ -244,21 +239,18 @@ def read_config(folder, remedy: str = COPY_AGAIN) -> dict:
 
 def check_files(folder):
     "Before a folder is written to: raises `ValueError` where a file that its record lists is damaged."
-    files = read_record_of(folder, REMEDY)["files"]
-    for name in files:
+    for name in read_record_of(folder, REMEDY)["files"]:
         if (Path(folder) / name).exists():
-            check_file(folder, name, files, REMEDY)
+            run_file(folder, name, REMEDY)
 
 # %% ../../nbs/09_training/04_folder.ipynb #fd000011
 def read_guess(path) -> Guess:
     "The guess that a file of groups holds. Raises `ValueError` for a damaged one."
     state = load_state(path, "groups")
-    values = tuple(np.array(v) for v in state["values"])
-    trusted = None if state["all_trusted"] else np.asarray(state["trusted"]).astype(bool)
-    groups = Groups(np.asarray(state["ids"]), tuple(state["variables"]), values, trusted)
-    split, labelled, certainty = (np.asarray(state[name]) for name in ("split", "labelled", "certainty"))
-    said = state["judged"], state["record"], state["how"], tuple(state.get("notes", ()))
-    return Guess(groups, split, labelled.astype(bool), certainty, *said)
+    ids, variables, values = (state.pop(name) for name in ("ids", "variables", "values"))
+    trusted, all_trusted = state.pop("trusted"), state.pop("all_trusted")
+    groups = Groups(ids, tuple(variables), tuple(map(np.array, values)), None if all_trusted else trusted)
+    return Guess(groups, **state)
 
 
 def kept_guess(folder, remedy: str = COPY_AGAIN) -> Guess | None:

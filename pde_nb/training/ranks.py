@@ -152,15 +152,11 @@ def find_ranks(
         raise ValueError(
             f"device={device!r} for {here} processes and {gpus} GPUs; give 'cpu', or a GPU each."
         )
-    rank = int(os.environ["RANK"])
     if device == "cuda":
         device = f"cuda:{os.environ['LOCAL_RANK']}"
         torch.cuda.set_device(device)
     if not dist.is_initialized():
-        agent = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"  # then torchrun has the store
-        place = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
-        store = dist.TCPStore(*place, launched(), is_master=rank == 0 and not agent)
-        restart = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-        how = dict(store=dist.PrefixStore(f"restart {restart}", store), rank=rank, world_size=launched())
-        dist.init_process_group("gloo" if device == "cpu" else "nccl", **how)
-    return Ranks(launched(), rank, device)
+        store, rank, n = next(dist.rendezvous("env://"))
+        store = dist.PrefixStore(f"restart {os.environ.get('TORCHELASTIC_RESTART_COUNT', 0)}", store)
+        dist.init_process_group("gloo" if device == "cpu" else "nccl", store=store, rank=rank, world_size=n)
+    return Ranks(dist.get_world_size(), dist.get_rank(), device)

@@ -102,9 +102,8 @@ class RunRecord:
     def to_dict(self) -> dict:
         "What record.json holds, without command and surroundings."
         plain = {name: getattr(self, name) for name in WRITTEN}
-        plain["splits"] = {split: counts_to_plain(counts) for split, counts in self.evaluated.items()}
-        optional = "first", "minutes", "tried"
-        return {name: value for name, value in plain.items() if name not in optional or value is not None}
+        splits = {split: counts_to_plain(counts) for split, counts in self.evaluated.items()}
+        return plain | dict(splits=splits)
 
     @classmethod
     def from_dict(cls, plain: dict, **where) -> "RunRecord":

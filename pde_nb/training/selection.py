@@ -25,11 +25,11 @@ def cannot_win(
     errors: Int[np.ndarray, " groups"],  # so far
     total: Int[np.ndarray, " groups"],  # examples of each group in the whole set; 0 for an empty group
     best: tuple[int, int, float] | None,  # right and all of the worst group, group mean; None: no epoch yet
-    ties: str = "group_mean",  # of equal worst groups the better mean wins, or the 'first' epoch
+    first_wins: bool = False,  # of equal worst groups the first epoch wins, not the better mean
 ) -> bool:
     """Whether an epoch has so many errors that it cannot be better than the best so far.
 
-    It would need a better worst group, or an equal one and a better mean over the groups (`ties`).
+    It would need a better worst group, or an equal one and a better mean over the groups.
     """
     if best is None:
         return False
@@ -37,7 +37,7 @@ def cannot_win(
     margin = (total - errors) * best_total - best_correct * total
     if (margin[total > 0] > 0).all():
         return False
-    worse = (margin < 0).any() or ties == "first"
+    worse = (margin < 0).any() or first_wins
     return bool(worse or group_mean(total - errors, total) <= best_mean)
 
 # %% ../../nbs/09_training/01_selection.ipynb #f58f02de
@@ -84,9 +84,9 @@ class Evaluation:
         worst = filled[(at_most[filled] / self.total[filled]).argmin()]
         return int(at_most[worst]), int(self.total[worst]), group_mean(at_most, self.total)
 
-    def beats(self, best: tuple[int, int, float] | None, ties: str = "group_mean") -> bool:
-        "Whether this is a whole evaluation and better than the best so far; `ties` as in `cannot_win`."
-        return self.complete and not cannot_win(self.seen - self.correct, self.total, best, ties)
+    def beats(self, best: tuple[int, int, float] | None, first_wins: bool = False) -> bool:
+        "Whether this is a whole evaluation and better than the best so far, see `cannot_win`."
+        return self.complete and not cannot_win(self.seen - self.correct, self.total, best, first_wins)
 
 # %% ../../nbs/09_training/01_selection.ipynb #b566e522
 def evaluate(
@@ -96,14 +96,14 @@ def evaluate(
     best: tuple[int, int, float] | None = None,  # `score` to beat: stop when it cannot be; None: go on
     right: Bool[np.ndarray, " n"] | None = None,  # from the last evaluation
     chunk: int = 256,  # examples at a time
-    ties: str = "group_mean",  # as in `cannot_win`
+    first_wins: bool = False,  # as in `cannot_win`
 ) -> Evaluation:
     "Evaluate, worst group first, until the best cannot be beaten any more (`alg:method`, last line)."
     total = groups.counts
     right = np.zeros(len(y), bool) if right is None else right.copy()
     order = evaluation_order(groups, right)
     correct, seen, at = np.zeros_like(total), np.zeros_like(total), 0
-    while at < len(order) and not cannot_win(seen - correct, total, best, ties):
+    while at < len(order) and not cannot_win(seen - correct, total, best, first_wins):
         rows = order[at : at + chunk]
         right[rows] = np.asarray(predict(rows)) == y[rows]
         correct += groups.part(rows[right[rows]]).counts

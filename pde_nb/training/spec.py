@@ -9,7 +9,7 @@ __all__ = ['RunSpec', 'choose', 'chosen_model', 'chosen_inputs', 'decide', 'buil
 import inspect
 import json
 import warnings
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -182,7 +182,12 @@ def decide(
         groups = divided(data, train_by).groups("train")
         method = chosen_method(method, base, schedule, kind, groups)
         settings = base.settings if base else DEFAULTS[kind]
-        method, settings = with_changes(method, settings, groups, changes)
+        general, own = vars(settings), method.setting_names()
+        for name in changes:
+            lookup(name, dict.fromkeys([*general, *own]), f"method {method.name!r}: the setting")
+        settings = replace(settings, **{name: changes[name] for name in changes if name in general})
+        if of_method := {name: changes[name] for name in changes if name in own}:
+            method = method.changed(of_method, groups)
         seed = whole_number("seed", seed, 0)
         bound = method.begin(groups, seed, len(data.rows("val")), settings.patience)
         first_settings = bound.first()[1] if bound.first() else {}
@@ -217,17 +222,6 @@ def chosen_method(method, base: Preset | None, schedule, kind: str, groups) -> M
             return cls.defaults(kind, groups, schedule)
         method = cls.defaults(kind, groups)
     return method if schedule == "auto" else method.changed({"schedule": schedule}, groups)
-
-
-def with_changes(method, settings, groups, changes) -> tuple[Method, Settings]:
-    "Put each change where it belongs. Raises `ValueError` for a name that belongs nowhere."
-    general = [f.name for f in fields(settings)]
-    known = [*general, *method.setting_names()]
-    for name in changes:
-        lookup(name, dict.fromkeys(known), f"method {method.name!r}: the setting")
-    for_method = {name: value for name, value in changes.items() if name in method.setting_names()}
-    for_settings = {name: value for name, value in changes.items() if name in general}
-    return method.changed(for_method, groups) if for_method else method, replace(settings, **for_settings)
 
 
 def divided(data: Data, by) -> Data:

@@ -23,7 +23,7 @@ from ..methods.base import Batch, Method
 from ..prediction.predictor import outputs
 from . import selection
 from .checkpoints import identity
-from .progress import progress_bar
+from .logs import progress_bar
 from .ranks import ALONE, Ranks, seed_generators
 from .settings import Settings, check_run, make_optimiser
 
@@ -206,7 +206,7 @@ class Trainer:
         if self.settings.evaluate == "full":
             held = self.method.held_right
             self.looks.append(np.packbits(found.right if held is None else held))
-        better = self.method.keeps == "last" or found.beats(self.best, self.settings.ties)
+        better = self.method.keeps == "last" or found.beats(self.best, self.settings.as_authors)
         if better:
             self.best = found.score
             self.best_weights = {name: t.detach().clone() for name, t in self.model.state_dict().items()}
@@ -240,7 +240,7 @@ class Trainer:
         def predicted(at):
             return spread(self.classes, self.val_rows[at])
 
-        how = self.right, self.eval_batch, settings.ties
+        how = self.right, self.eval_batch, settings.as_authors
         return selection.evaluate(predicted, labels, self.val_groups, best, *how)
 
     def stop_without_progress(self):
@@ -335,8 +335,7 @@ def train(
             raise ValueError(f"{what}; {remedy}. ({str(e).splitlines()[0]})") from None
         tell(over=True)
     if run.best_weights is None:
-        finite = "finite" not in run.stopped
-        remedy = "let it go on for one" if finite else "lower the learning rate, or clip the gradient"
+        remedy = "give it more time, or a lower learning rate"
         raise NoModel(f"no model to return: {run.stopped} before the first epoch was over; {remedy}.")
     run.model.load_state_dict(run.best_weights)
     run.model.eval()
