@@ -179,7 +179,7 @@ def accuracy_cells(result) -> tuple[str, ...]:
     "Worst group with its interval, average, adjusted average and mean of groups on test, in percent."
     worst = over_seeds(result, "worst_group")
     others = [over_seeds(result, key) for key in ("average", "adjusted_average", "group_mean")]
-    return (f"{spread_text(worst)} {interval_text(worst, low=0, high=1)}".rstrip(), *map(spread_text, others))
+    return (f"{spread_text(worst)} {interval_text(worst)}".rstrip(), *map(spread_text, others))
 
 
 # Pictures

@@ -25,7 +25,7 @@ from sklearn.linear_model import LogisticRegression
 
 from ..algorithm.groups import Groups, group_names, random_rank
 from ..core.arguments import visible, whole_number
-from ..core.statistics import detectable_difference, wilson_interval, z_value
+from ..core.statistics import Z, detectable_difference, wilson_interval
 from ..core.tables import Table, percent
 from ..data.dataset import Data, check_data
 from ..data.examples import Pictures
@@ -204,7 +204,7 @@ def balanced_accuracy(
     "The `accuracy` of a probe over equally weighted cells, its interval of 95 %, and that of guessing."
     w = equal / equal.sum()
     p = float((w * hit).sum())
-    half = z_value(0.025) * float((w**2 * (hit - p) ** 2).sum()) ** 0.5
+    half = Z * float((w**2 * (hit - p) ** 2).sum()) ** 0.5
     chance = float(np.bincount(target, w).max())  # of always the same answer
     return dict(accuracy=p, low=max(0.0, p - half), high=min(1.0, p + half), chance=chance)
 

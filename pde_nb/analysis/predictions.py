@@ -26,7 +26,7 @@ from torch import Tensor, nn
 
 from ..algorithm.groups import Overlap
 from .diagnosis import labels_after
-from ..core.statistics import z_value
+from ..core.statistics import Z
 from ..data.batches import decode
 from ..data.blanks import blank_cells
 from ..data.dataset import Data
@@ -97,7 +97,7 @@ def area_under_curve(
     below = (ranks[positive] - rankdata(score[positive])) / n  # share of the others below each
     above = 1 - (ranks[~positive] - rankdata(score[~positive])) / m
     area = float(below.mean())
-    half = z_value(0.025) * (below.var(ddof=1) / m + above.var(ddof=1) / n) ** 0.5
+    half = Z * (below.var(ddof=1) / m + above.var(ddof=1) / n) ** 0.5
     if half == 0:
         return area, nan, nan
     return area, max(0.0, area - half), min(1.0, area + half)

@@ -18,7 +18,7 @@ from ..algorithm.expansion import Schedule, small_group_cap
 from ..algorithm.groups import balanced_counts
 from ..comparison.comparison import compare, within_budget
 from ..comparison.trials import Result, over_seeds, settings_name
-from ..core.tables import DASH, PAPER, Table, average_key, interval_text, printed, spread_text
+from ..core.tables import DASH, PAPER, Table, interval_text, printed, spread_text
 from ..data.dataset import Data
 from ..data.published import PUBLISHED
 from ..methods.base import CannotRun, Method
@@ -171,10 +171,10 @@ def runs_table(
         if result:
             keys = "worst_group", average, "passes_to_best"
             worst, mean, passes = (over_seeds(result, key) for key in keys)
-            figure = f"{spread_text(worst)} {interval_text(worst, low=0, high=1)}".rstrip()
+            figure = f"{spread_text(worst)} {interval_text(worst)}".rstrip()
             ours = [figure, spread_text(mean), f"{passes.mean:.1f}", f"{result.settings['lr']:g}"]
-        columns = ("worst_group", 1), (average_key(paper), 1), ("epochs", None)
-        lines.append((name, *ours, *(printed(paper, *column) for column in columns)))
+        theirs = "adjusted_average" if "adjusted_average" in paper else "average"
+        lines.append((name, *ours, *(printed(paper, key) for key in ("worst_group", theirs, "epochs"))))
     head = "", "ours: worst group", "average", "passes to the best", "lr"
     return Table((*head, "paper: worst group", "average", "epochs"), lines, "lrrrrrrr")
 

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['COURSE', 'SPEC', 'REMEDY', 'COLUMNS', 'SHORT', 'Trial', 'trial_figures', 'Result', 'result_from_dict',
            'settings_name', 'over_seeds', 'accuracy_by_group', 'read_results', 'Difference', 'paired', 'p_value',
-           'points_text', 'ranking', 'against_best', 'standings', 'worst_group', 'standing', 'p_text']
+           'ranking', 'against_best', 'standings', 'worst_group', 'standing', 'p_text']
 
 # %% ../../nbs/11_comparison/01_trials.ipynb #886d83b8
 import math
@@ -19,9 +19,9 @@ import pandas as pd
 from scipy import stats
 
 from ..algorithm.metrics import AVERAGES, GroupCounts, figures, worst_interval
-from ..core.seals import RESULT, read_checked, write_checked
+from ..core.seals import RESULT, read_sealed, write_sealed
 from ..core.statistics import Summary, holm, summary
-from ..core.tables import DASH, Table, fixed, interval_text, signed_text, spread_text
+from ..core.tables import DASH, Table, fixed, interval_text, points_text, spread_text
 from ..methods.base import Method
 from ..methods.registry import METHODS, method_title
 from ..training.record import RunRecord, counts_from_plain, counts_to_plain
@@ -127,11 +127,11 @@ class Result:
     @classmethod
     def read(cls, path) -> "Result":
         "A result from its file. Raises `ValueError` for one that is damaged, or of an earlier version."
-        return result_from_dict(read_checked(Path(path), RESULT, REMEDY))
+        return result_from_dict(read_sealed(Path(path), RESULT, REMEDY))
 
     def write(self, path):
         "Write the result with its seal, whole or not at all."
-        write_checked(path, self.to_dict())
+        write_sealed(path, self.to_dict())
 
     def to_dict(self) -> dict:
         "The result as plain values; the title follows from the method."
@@ -227,14 +227,6 @@ def p_value(values: np.ndarray) -> float:
         return float(stats.ttest_1samp(values, 0).pvalue)
     return float(values[0] == 0)
 
-
-def points_text(
-    d: Difference,  # of two accuracies
-    places: int = 1,
-) -> str:
-    "A difference in points with its interval, which is cut at 100 points either way: there is no more."
-    return signed_text(replace(d, low=np.maximum(d.low, -1.0), high=np.minimum(d.high, 1.0)), places)
-
 # %% ../../nbs/11_comparison/01_trials.ipynb #8a4109e5
 def ranking(results: dict[str, Result]) -> list[str]:
     """The names, by the worst group on validation, mean over seeds: the best method first, which is one that
@@ -292,7 +284,7 @@ def standing(result: Result, difference: Difference | None) -> dict[str, str]:
     spreads = {key: spread_text(over_seeds(result, key)) for key in ("adjusted_average", "average")}
     return {
         "method": result.title,
-        "worst group, test": f"{spread_text(worst)} {interval_text(worst, low=0, high=1)}".rstrip(),
+        "worst group, test": f"{spread_text(worst)} {interval_text(worst)}".rstrip(),
         "minus the best": points_text(difference) if difference else "best on validation",
         "p (Holm)": p_text(difference),
         "adjusted average": spreads["adjusted_average"],

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['MOST', 'SINGLE', 'Positive', 'NonNegative', 'Fraction', 'Share', 'Count', 'CountOrZero', 'SHAPELESS', 'did_you_mean',
-           'lookup', 'number', 'whole_number', 'Range', 'Checked', 'checked', 'visible']
+           'lookup', 'Range', 'number', 'whole_number', 'Checked', 'checked', 'visible']
 
 # %% ../../nbs/01_core/01_arguments.ipynb #mv000004
 import unicodedata
@@ -36,41 +36,34 @@ MOST = 2**63 - 1  # that a whole number may be: what 64 bits hold
 SINGLE = (2 - 2**-23) * 2.0**127  # that a number may be: the networks compute with 32 bits
 
 
-def number(
-    name: str,  # of the argument, for the message
-    value,
-    low: float,  # the least that is allowed
-    above: bool = False,  # `low` itself is not allowed
-    high: float | None = None,  # the most that is allowed; None: `SINGLE`, of whole numbers `MOST`
-    below: bool = False,  # `high` itself is not allowed
-    whole: bool = False,
-) -> float | int:
-    "A number of a range; True and False are none. Raises `ValueError` for any other."
-    most = (MOST if whole else SINGLE) if high is None else high
+@dataclass(frozen=True)
+class Range:
+    "What a number may be, as part of the type of a setting."
+
+    low: float  # the least that is allowed
+    high: float | None = None  # the most that is allowed; None: `SINGLE`, of whole numbers `MOST`
+    above: bool = False  # `low` itself is not allowed
+    below: bool = False  # `high` itself is not allowed
+
+
+def number(name: str, value, low: float, whole: bool = False, **ends) -> float | int:  # ends: of `Range`
+    "A number of a range; True and False are none. Raises `ValueError` for any other, with its name."
+    allowed = Range(low, **ends)
+    most = (MOST if whole else SINGLE) if allowed.high is None else allowed.high
     fits = isinstance(value, Real) and not isinstance(value, bool) and low <= value <= most
-    if fits and not (above and value == low) and not (below and value == high):
+    if fits and not (allowed.above and value == low) and not (allowed.below and value == most):
         if not whole or value == int(value):
             return int(value) if whole else float(value)
     kind = "a whole number" if whole else "a number"
-    allowed = f"above {low}" if above else f"of at least {low}"
-    if high is not None or (isinstance(value, (int, float)) and value > most):
-        allowed += f" and {'below' if below else 'at most'} {most}"
-    raise ValueError(f"{name}={value!r}; give {kind} {allowed}.")
+    range_text = f"above {low}" if allowed.above else f"of at least {low}"
+    if allowed.high is not None or (isinstance(value, (int, float)) and value > most):
+        range_text += f" and {'below' if allowed.below else 'at most'} {most}"
+    raise ValueError(f"{name}={value!r}; give {kind} {range_text}.")
 
 
 def whole_number(name: str, value, low: int) -> int:
     "A whole number of at least `low`. Raises `ValueError` for anything else."
     return number(name, value, low, whole=True)
-
-
-@dataclass(frozen=True)
-class Range:
-    "What a number may be, as part of the type of a setting: the arguments of `number`."
-
-    low: float
-    high: float | None = None
-    above: bool = False
-    below: bool = False
 
 
 Positive = Annotated[float, Range(0, above=True)]

@@ -4,14 +4,12 @@
 
 # %% auto #0
 __all__ = ['FORMULA', 'NUMBER', 'DASH', 'PRINTED', 'SHARES', 'PAPER', 'Table', 'fill', 'escape_markdown', 'disarm', 'rearm',
-           'csv_text', 'fixed', 'percent', 'spread_text', 'interval_text', 'signed_text', 'parse_number',
-           'parse_tables', 'average_key', 'printed']
+           'csv_text', 'fixed', 'percent', 'spread_text', 'interval_text', 'points_text', 'parse_tables', 'printed']
 
 # %% ../../nbs/01_core/06_tables.ipynb #be9e0408
 import math
 import re
 from dataclasses import dataclass
-from decimal import Decimal
 
 import numpy as np
 from rich.cells import cell_len
@@ -49,11 +47,8 @@ class Table:
         rule = "|".join("-" * (w + 1) + ("-" if side == "l" else ":") for w, side in zip(widths, self.align))
         return "\n".join([head, f"|{rule}|", *rows, "", escape_markdown(self.caption)]).rstrip()
 
-    def __str__(self):
-        return self.text()
-
-    def _repr_markdown_(self):
-        return self.markdown()
+    __str__ = text
+    _repr_markdown_ = markdown
 
 # %% ../../nbs/01_core/06_tables.ipynb #tb000006
 def fill(text: str, width: int, letter: str = "l") -> str:
@@ -65,13 +60,12 @@ def fill(text: str, width: int, letter: str = "l") -> str:
 def escape_markdown(value) -> str:
     "Text that Markdown shows as it is, in a cell of a table too; a line break becomes `<br>`."
     text = visible(str(value).replace("\r\n", "\n"), keep="\n")
-    text = re.sub(r"([\\`*|$~^])", r"\\\1", text)
-    text = re.sub(r"(?<!\w)_|_(?!\w)", r"\\_", text)  # within a word it is no emphasis
     text = re.sub(r"&(?=#?\w+;)", "&amp;", text)
+    text = re.sub(r"([\\`*|$~^#])", r"\\\1", text)
+    text = re.sub(r"(?<!\w)_|_(?!\w)", r"\\_", text)  # within a word it is no emphasis
     text = re.sub(r"<(?=[A-Za-z/!?])", "&lt;", text)
     text = re.sub(r"\](?=[(\[:])", r"\\]", text)
-    text = re.sub(r"^(\s*\d*)([#>+=.)-])(?=\s|\2|$)", r"\1\\\2", text)  # a heading, a list, a rule
-    text = re.sub(r"(?<=\s)(#+)(\s*)$", r"\\\1\2", text)  # what closes a heading
+    text = re.sub(r"^(\s*\d*)([>+=.)-])(?=\s|\2|$)", r"\1\\\2", text)  # a quotation, a list, a rule
     return text.replace("\n", "<br>")
 
 # %% ../../nbs/01_core/06_tables.ipynb #tb000008
@@ -125,39 +119,28 @@ def percent(
     return fixed(100 * value, places, sign) + mark
 
 # %% ../../nbs/01_core/06_tables.ipynb #4a1fa21e
-def spread_text(
-    s: Summary,
-    places: int = 1,
-    scale: float = 100,  # 100: shares, shown in percent; 1: numbers, shown as they are
-) -> str:
-    "Mean ± standard deviation; the mean alone for one seed, a dash where undefined."
-    if math.isnan(s.mean):
-        return DASH
-    mean = fixed(scale * s.mean, places)
-    return mean if math.isnan(s.sd) else f"{mean} ± {fixed(scale * s.sd, places)}"
+def spread_text(s: Summary, places: int = 1) -> str:
+    "Mean ± standard deviation of shares in percent; the mean alone for one seed, a dash where undefined."
+    mean = percent(s.mean, places, "")
+    return mean if math.isnan(s.sd) else f"{mean} ± {percent(s.sd, places, '')}"
 
 
 def interval_text(
     s: Summary,
     places: int = 1,
-    scale: float = 100,  # as in `spread_text`
-    low: float = -math.inf,  # the interval is cut to this range, in the unit of the summary
-    high: float = math.inf,
+    low: float = 0.0,  # where it is cut, as at 1: there are no smaller shares; −1: no smaller differences
     sign: str = "",
 ) -> str:
-    "The interval for the mean, as `[62.1, 64.0]`; nothing for one seed."
+    "The interval for the mean of shares in percent, as `[62.1, 64.0]`; nothing for one seed."
     if math.isnan(s.low):
         return ""
-    ends = max(s.low, low), min(s.high, high)
-    return f"[{', '.join(fixed(scale * end, places, sign) for end in ends)}]"
+    ends = max(s.low, low), min(s.high, 1.0)
+    return f"[{', '.join(percent(end, places, '', sign) for end in ends)}]"
 
 
-def signed_text(s: Summary, places: int = 1, scale: float = 100) -> str:
-    "A difference with its sign and its interval; a dash where undefined."
-    if math.isnan(s.mean):
-        return DASH
-    interval = interval_text(s, places, scale, sign="+")
-    return f"{fixed(scale * s.mean, places, '+')} {interval}".rstrip()
+def points_text(s: Summary, places: int = 1) -> str:
+    "A difference of shares in points, with its sign and its interval; a dash where undefined."
+    return f"{percent(s.mean, places, '', '+')} {interval_text(s, places, -1.0, '+')}".rstrip()
 
 # %% ../../nbs/01_core/06_tables.ipynb #ac00aa6d
 PRINTED = """
@@ -244,14 +227,6 @@ tab:app-hyper: lr weight_decay batch_size warmup_epochs expand_every expand_by
 SHARES = "worst_group", "pooled_minority", "average", "adjusted_average", "gap"  # printed in percent
 
 
-def parse_number(text: str, column: str) -> int | float:
-    "The number, a whole one where it is printed as one; percent become a share."
-    text = text.replace(",", "").strip()
-    if column in SHARES:
-        return float(Decimal(text) / 100)  # 90.3 becomes 0.903, not its neighbour
-    return int(text) if text.isdigit() else float(text)
-
-
 def parse_tables(text: str) -> dict:  # label → data set, where there are several → row → column → number
     "Tables of figures as printed, accuracies in [0, 1]; COLUMN_sd where a deviation is printed."
     tables = {}
@@ -265,30 +240,16 @@ def parse_tables(text: str) -> dict:  # label → data set, where there are seve
         name, *cells = map(str.strip, line.split("|"))
         row = table[name] = {}
         for column, cell in zip(columns.split(), cells, strict=True):
-            value, _, sd = cell.partition("±")
-            row[column] = parse_number(value, column)
-            if sd:
-                row[f"{column}_sd"] = parse_number(sd, column)
+            for key, figure in zip((column, f"{column}_sd"), cell.replace(",", "").split("±")):
+                number = int(figure) if figure.isdigit() else float(figure)
+                row[key] = round(number / 100, 6) if column in SHARES else number
     return tables
 
 
 PAPER = parse_tables(PRINTED)
 
-
-def average_key(row: dict) -> str:
-    "Which average a row of the paper has: `adjusted_average` or `average`."
-    return "adjusted_average" if "adjusted_average" in row else "average"
-
 # %% ../../nbs/01_core/06_tables.ipynb #8abdbf83
-def printed(
-    row: dict,  # a line of a table in `PAPER`
-    column: str,
-    places: int | None = 1,  # behind the point; None: as short as it goes
-) -> str:
-    "A figure with its standard deviation as the paper prints it, accuracies in percent; a dash for none."
-    if column not in row:
-        return DASH
-    parts = [row[key] for key in (column, f"{column}_sd") if key in row]
-    if column in SHARES:
-        parts = [float(Decimal(str(part)) * 100) for part in parts]
-    return " ± ".join(f"{part:g}" if places is None else fixed(part, places) for part in parts)
+def printed(row: dict, column: str) -> str:
+    "A figure of a line in `PAPER` with its standard deviation, accuracies in percent; a dash for none."
+    figures = [row[key] for key in (column, f"{column}_sd") if key in row]
+    return " ± ".join(percent(x, mark="") if column in SHARES else f"{x:g}" for x in figures) or DASH

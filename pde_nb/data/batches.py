@@ -27,7 +27,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from ..core.arguments import whole_number
-from ..core.seals import read_sealed, writable_folder, write_sealed, write_whole
+from ..core.seals import MAKE_AGAIN, read_sealed, writable_folder, write_sealed, write_whole
 from pde_nb.data.examples import (
     Arrays,
     Columns,
@@ -142,7 +142,7 @@ def decode_all(
 def is_whole(path: Path, about: dict) -> bool:
     "Whether a cache is there, is what it says to be made of, and was not damaged."
     with suppress(ValueError, OSError):
-        content = read_sealed(path.with_suffix(".json"), "the note of a cache", "it is made again")
+        content = read_sealed(path.with_suffix(".json"), ("the note of a cache", "about digest"), MAKE_AGAIN)
         return content["about"] == about and content["digest"] == known_digest(path)
     return False
 

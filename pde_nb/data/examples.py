@@ -36,7 +36,7 @@ def kept(
     key = hashlib.sha256(repr(sorted(about.items())).encode()).hexdigest()[:24]
     path = cache_folder() / "stored" / f"{key}.json"
     with suppress(ValueError):
-        return read_sealed(path, "what is kept of a large file", "it is written again")["result"]
+        return read_sealed(path, ("what is kept of a large file", "result"), "it is made again")["result"]
     result = compute()
     with suppress(ValueError, OSError):  # without a cache it is computed again the next time
         write_sealed(writable_folder(path.parent) / path.name, dict(about=about, result=result))

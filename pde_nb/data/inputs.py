@@ -21,7 +21,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from ..core.environment import load_pretrained, need
-from ..core.seals import COPY_AGAIN, read_checked, write_checked, write_whole
+from ..core.seals import COPY_AGAIN, read_sealed, write_sealed, write_whole
 from pde_nb.data.batches import (
     DeviceArray,
     PixelSource,
@@ -421,13 +421,13 @@ def write_preparation(folder, preparation: Preparation):
         write_whole(folder / "tokenizer.json", lambda path: Path(path).write_text(text, encoding="utf-8"))
     plain = as_plain(replace(preparation, tokenizer=None))
     del plain["tokenizer"]  # it has a file of its own
-    write_checked(folder / "preparation.json", plain)
+    write_sealed(folder / "preparation.json", plain)
 
 
 def read_preparation(folder) -> Preparation:
     "The preparation in a folder. Raises `ValueError` for one that is not there or damaged."
     folder = Path(folder)
-    plain = with_tuples(read_checked(folder / "preparation.json", PREPARATION, COPY_AGAIN))
+    plain = with_tuples(read_sealed(folder / "preparation.json", PREPARATION, COPY_AGAIN))
     tokens = plain["tokens"] and TokenCode(**with_tuples(plain["tokens"]))
     return Preparation(
         **{name: plain[name] for name in ("kind", "classes", "label", "group_by", "shape", "image")},

@@ -276,7 +276,7 @@ def identity_of(predictor: Predictor, rows, how: dict) -> str:
 def unfinished(part: Path, journal: Path, identity: str) -> dict:
     "How far a file has come, of the same rows, model and options; of others it begins anew, with a warning."
     if journal.exists():
-        noted = read_sealed(journal, "the journal of an unfinished file of predictions", "remove it")
+        noted = read_sealed(journal, ("the journal of a file of predictions", "identity size"), "remove it")
         there = part.exists() and part.stat().st_size >= noted["size"]
         if there and identity and noted["identity"] == identity:
             return noted

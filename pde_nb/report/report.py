@@ -170,7 +170,7 @@ def headline(results: dict[str, Result]) -> dict:
     best, *others = results.values()
     s, n = worst_group(best), len(best.trials)
     seeds = "one seed" if n == 1 else f"mean of {n} seeds"
-    notes = [f"worst group on the test set, {seeds}, 95 % interval {interval_text(s, low=0, high=1)}"]
+    notes = [f"worst group on the test set, {seeds}, 95 % interval {interval_text(s)}"]
     for other in others:
         if other.method["name"] == "erm":
             notes.append(f"{points_text(paired(best, other))} points beside {other.title}")

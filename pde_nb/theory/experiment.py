@@ -66,11 +66,6 @@ class SyntheticPreset(Checked):
     dim: Count = 50
     alpha: Share = 0.98
 
-    def model(self, case: int) -> DataModel:
-        "The data of a case. Raises `ValueError` for an unknown one."
-        strengths = lookup(case, CASES, "case")
-        return DataModel(dim=self.dim, alpha=self.alpha, sigma_p=self.sigma_p, **strengths)
-
 # %% ../../nbs/03_theory/08_experiment.ipynb #b0ccd7f7
 EVERY = 10  # iterations from one point of a curve to the next
 
@@ -79,7 +74,8 @@ class Run:
     "A run on one seed, as far as it has come; before the first stage it is what all methods share."
 
     def __init__(self, preset: SyntheticPreset, case: int, seed: int):
-        p, model = preset, preset.model(case)
+        p = preset
+        model = DataModel(dim=p.dim, alpha=p.alpha, sigma_p=p.sigma_p, **CASES[case])
         streams = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(5))
         for_train, for_test, for_balanced, for_weights, for_valid = streams
         features = draw_features(p.dim, for_train, np.float32)
@@ -296,7 +292,7 @@ def synthetic_table(
     for method in dict.fromkeys(r["method"] for r in rows):
         mine = [r for r in rows if r["method"] == method]
         spreads = {key: summary([r[key] for r in mine]) for key in SHOWN}
-        below = [interval_text(s, 2, low=-1 if key == "gap" else 0, high=1) for key, s in spreads.items()]
+        below = [interval_text(s, 2, low=-1 if key == "gap" else 0) for key, s in spreads.items()]
         minority, gap = (paper[method][key] for key in ("pooled_minority", "gap"))
         verdicts = agreement(mine, paper[method]) if len(mine) > 1 else {}
         told = [verdicts.get(key, "one seed: not judged") for key in ("pooled_minority", "average")]

@@ -44,11 +44,6 @@ class Structured:
         "Noise patches of an example, P − 2."
         return (len(self.patches) - 4) // len(self)
 
-    @property
-    def ids(self) -> Int[np.ndarray, " n"]:
-        "Group of each example, (−, −), (−, +), (+, −), (+, +)."
-        return (2 * self.has[1] + self.has[3]).astype(int)
-
     def prefix(self, n: int) -> "Structured":
         "The first n examples."
         m = 4 + n * self.n_noise
@@ -99,8 +94,8 @@ def logistic_loss(W: Float[np.ndarray, "J D"], data: Structured) -> float:
 
 def group_counts(W: Float[np.ndarray, "J D"], data: Structured) -> tuple[Int[np.ndarray, " 4"], ...]:
     "Correctly classified and all examples of each of the four groups, (−, −), (−, +), (+, −), (+, +)."
-    right = data.margins(W) > 0
-    return np.bincount(data.ids[right], minlength=4), np.bincount(data.ids, minlength=4)
+    right, ids = data.margins(W) > 0, (2 * data.has[1] + data.has[3]).astype(int)
+    return np.bincount(ids[right], minlength=4), np.bincount(ids, minlength=4)
 
 # %% ../../nbs/03_theory/02_network.ipynb #ba7364c1
 def momentum_step(

@@ -98,8 +98,8 @@ def group_of_rows(data: Data, rows) -> np.ndarray:
     return names[np.where(groups.member.any(1), groups.member.argmax(1), -1)[rows]]
 
 # %% ../../nbs/09_training/13_finished.ipynb #fi00009
-NETWORK = "the architecture of a network"
-TEMPERATURE = "the temperature of a model"
+NETWORK = "the architecture of a network", "config"
+TEMPERATURE = "the temperature of a model", "value"
 
 
 def save_portable(folder, run: Trainer, config: dict):

@@ -29,10 +29,10 @@ from pde_nb.core.seals import (
     COPY_AGAIN,
     RECORD,
     file_digest,
-    read_checked,
+    read_sealed,
     sweep,
     writable_folder,
-    write_checked,
+    write_sealed,
     write_whole,
 )
 from ..core.tables import csv_text
@@ -164,8 +164,8 @@ def claim(folder: Path, config: dict, restart: bool = False):
         for name in (*RUN_FILES, *(f"first/{name}" for name in RUN_FILES)):
             (folder / name).unlink(missing_ok=True)
     if not path.exists():
-        return write_checked(path, config)
-    there, here = flat(read_checked(path, CONFIG, REMEDY)), flat(config)
+        return write_sealed(path, config)
+    there, here = flat(read_sealed(path, CONFIG, REMEDY)), flat(config)
     names = [name for name in there | here if not name.startswith("opened") and name not in SAME_RESULT]
     pairs = {name: (there.get(name), here.get(name)) for name in names}
     differ = {name: pair for name, pair in pairs.items() if pair[0] != pair[1] and any(pair)}  # off: left out
@@ -181,13 +181,13 @@ def can_go_on(folder) -> bool:
     record, checkpoint = (Path(folder) / name for name in ("record.json", "checkpoint.safetensors"))
     if not (record.exists() and checkpoint.exists()):
         return False
-    return read_checked(record, RECORD, REMEDY)["stopped"] == TIME_UP
+    return read_sealed(record, RECORD, REMEDY)["stopped"] == TIME_UP
 
 # %% ../../nbs/09_training/04_folder.ipynb #fd000005
 def write_record_of(folder, content: dict):
     "Write the record of a run that is finished, with the digests of its files."
     files = {name: file_digest(Path(folder, name)) for name in SEALED_FILES if Path(folder, name).exists()}
-    write_checked(Path(folder) / "record.json", dict(content, files=files))
+    write_sealed(Path(folder) / "record.json", dict(content, files=files))
 
 
 def take_run(source: Path, folder: Path, **changes):
@@ -211,7 +211,7 @@ def read_record_of(
         raise ValueError(
             f"{str(folder)!r} is not the folder of a finished run: it has no record.json. {COMPLETE}"
         )
-    return read_checked(path, RECORD, remedy)
+    return read_sealed(path, RECORD, remedy)
 
 
 def run_file(folder, name: str, remedy: str = COPY_AGAIN) -> Path:
@@ -234,7 +234,7 @@ def run_file(folder, name: str, remedy: str = COPY_AGAIN) -> Path:
 
 def read_config(folder, remedy: str = COPY_AGAIN) -> dict:
     "The config of a finished run. Raises `ValueError` when there is none."
-    return read_checked(run_file(folder, "config.json", remedy), CONFIG, remedy)
+    return read_sealed(run_file(folder, "config.json", remedy), CONFIG, remedy)
 
 
 def check_files(folder):

@@ -23,7 +23,7 @@ from pde_nb.algorithm.metrics import (
     worst_interval,
 )
 from ..core.arguments import lookup
-from ..core.seals import COPY_AGAIN, RECORD, read_checked, with_origin
+from ..core.seals import COPY_AGAIN, RECORD, read_sealed, with_origin
 from ..core.tables import Table, percent, rearm
 from ..data.blanks import Guess
 from ..data.inputs import PREPARATION
@@ -122,7 +122,7 @@ class RunRecord:
         if path.name == "record.json" and any((path.parent / name).exists() for name in PARTS):
             path = path.parent
         if path.is_file():
-            return cls.from_dict(read_checked(path, RECORD, ANOTHER), name=path.stem)
+            return cls.from_dict(read_sealed(path, RECORD, ANOTHER), name=path.stem)
         plain = read_record_of(path, remedy)
         where, files = dict(name=path.resolve().name, folder=path), plain["files"]
         if any((path / name).exists() for name in files):  # else it is a record alone
@@ -133,7 +133,7 @@ class RunRecord:
                 ledger = pd.read_csv(run_file(path, "ledger.csv", remedy), keep_default_na=False, **columns)
                 where["entered"] = entries(ledger.assign(group=ledger["group"].map(rearm)))
             if "preparation.json" in files:
-                preparation = read_checked(run_file(path, "preparation.json", remedy), PREPARATION, remedy)
+                preparation = read_sealed(run_file(path, "preparation.json", remedy), PREPARATION, remedy)
                 where["variables"] = tuple(preparation["group_by"])
         return cls.from_dict(plain, **where)
 
