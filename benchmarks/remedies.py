@@ -27,7 +27,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 from pde_nb import open_data
-from pde_nb.algorithm.groups import balanced_subset, group_names, random_rank
+from pde_nb.algorithm.groups import balanced_subset, random_rank
 from pde_nb.algorithm.metrics import averages, count_correct
 from pde_nb.algorithm.schedule import ExpansionSchedule, Stage
 from pde_nb.core.seals import read_measurement, surroundings, write_sealed
@@ -519,7 +519,7 @@ def run_contender(name, task, data, seeds, out, say):
         hidden.append(dict(seed=seed, hits=packed(hit[~first], halves[1])))
         write_sealed(other, dict(trials=hidden))
         about = dict(task=out.name, name=name, chosen=chosen.get(base), data=data.digest)
-        about["groups"] = dict(zip(group_names(halves[0]), halves[0].counts.tolist()))
+        about["groups"] = dict(zip(halves[0].names, halves[0].counts.tolist()))
         write_sealed(path, dict(about, surroundings=surroundings(), trials=trials))
         say(f"{name:20} {seed} {study.passes:.1f} passes, {seconds:.1f} s {study.notes}")
 

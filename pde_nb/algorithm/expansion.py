@@ -7,7 +7,6 @@ __all__ = ['SMALL_GROUP', 'draw_order', 'Schedule', 'Plan', 'expansion_plan', 'l
 
 # %% ../../nbs/02_algorithm/03_expansion.ipynb #f98636a3
 import hashlib
-import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -113,8 +112,7 @@ def expansion_plan(
     schedule: Schedule,
     seed: int = 0,  # the same groups, schedule and seed give the same plan
 ) -> Plan:
-    """The plan of `alg:method`, all its random choices made. Warns when most of the data stays unused.
-    Raises `ValueError` for more examples than there are."""
+    "The plan of `alg:method`, all its random choices made. `ValueError` for more examples than there are."
     rng = stream(seed, "plan")
 
     def take(counts):  # ranks of the rest, negative where drawn; and what was drawn, shuffled
@@ -141,15 +139,7 @@ def expansion_plan(
     starts = np.zeros_like(stops)
     if schedule.draw == "redrawn":
         starts[1:] = len(first)
-    plan = Plan(order, starts, stops, groups, schedule, seed)
-    n, used = len(groups), len(np.unique(order))
-    if used < n / 2:
-        warnings.warn(
-            f"run to its end, this schedule trains on {used:,} of {n:,} examples ({100 * used / n:.1f} %) "
-            "and never sees the others; let it expand more often, or by more.",
-            stacklevel=2,
-        )
-    return plan
+    return Plan(order, starts, stops, groups, schedule, seed)
 
 # %% ../../nbs/02_algorithm/03_expansion.ipynb #19452495
 def ledger(

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from .groups import Groups, Overlap, as_column, group_names, group_sum
+from .groups import Groups, Overlap, as_column, group_sum
 from ..core.statistics import exact_bounds, wilson_interval
 from ..core.tables import Table, percent
 
@@ -73,7 +73,7 @@ def count_correct(
     return GroupCounts(
         correct=group_sum(hit, groups).astype(int),
         total=np.asarray(groups.counts),
-        names=groups.names if isinstance(groups, Overlap) else tuple(group_names(groups)),
+        names=groups.names,
         n_correct=int(hit.sum()),
         n=len(y),
     )

@@ -128,11 +128,6 @@ class ExpansionSchedule:
         return self.pace is None and self.plan.schedule.warmup_epochs is not None
 
     @property
-    def goes_back(self) -> bool:
-        "Whether a stage begins from the best state so far."
-        return self.pace is not None
-
-    @property
     def n_epochs(self) -> int | None:
         "How many epochs it lasts, those of 'auto' at most; None where that is open."
         end = None
@@ -259,10 +254,12 @@ class ExpansionBatches:
         ranks: int = 1,
         start: int = 0,  # batches of the first pass that were made before, and are left out
         epochs: Sequence[int] | None = None,  # to show in a pass, in place of the usual ones
+        turns: int = 1,  # parts of its share of a batch that a rank makes in turn, accumulating gradients
     ):
         self.schedule, self.epochs = schedule, epochs
         self.size, self.ranks = whole_number("batch_size", size, 1), whole_number("ranks", ranks, 1)
         self.rank, self.start = whole_number("rank", rank, 0), whole_number("start", start, 0)
+        self.parts = self.ranks * turns  # of a batch
         self._known = self._shown = None  # epochs and the ends that go with them; epochs that were shown
         self._last = (None, None)  # an epoch, and its batches
         if self.rank >= self.ranks:
@@ -285,13 +282,13 @@ class ExpansionBatches:
             n_shown = getattr(self.schedule, "n_shown", lambda epoch: len(self.schedule.order(epoch)))
             lengths = np.array([n_shown(epoch) for epoch in epochs])
             fewest = min(self.size, int(lengths.min(initial=self.size)))
-            if fewest < self.ranks or not len(lengths):
+            if fewest < self.parts or not len(lengths):
                 raise ValueError(
-                    f"ranks={self.ranks}: of {len(lengths)} epochs the smallest batch has {fewest:,} "
+                    f"ranks={self.parts}: of {len(lengths)} epochs the smallest batch has {fewest:,} "
                     "examples, too few. Use a larger batch size, or fewer processes."
                 )
             rest = lengths % self.size
-            steps = lengths // self.size + ((rest >= max(2, self.ranks)) | (lengths < self.size))
+            steps = lengths // self.size + ((rest >= max(2, self.parts)) | (lengths < self.size))
             self._known = epochs, np.cumsum(steps)
         return self._known[1]
 
@@ -313,8 +310,8 @@ class ExpansionBatches:
         return self._last[2][step - self.ends[place]]
 
     def __len__(self) -> int:
-        "Steps of the pass that runs or comes next, from the start on."
-        return int(self.ends[-1]) - self.start
+        "What the pass that runs or comes next has in all, however much of it was made before."
+        return int(self.ends[-1]) * self.parts // self.ranks
 
     def __iter__(self) -> Iterator[list[int]]:
         "Batches of this rank, as lists of positions."
@@ -331,4 +328,5 @@ class ExpansionBatches:
                 if step + 1 == ends[-1]:  # now: many a trainer never asks for what comes after the last batch
                     self._shown, self.start = epochs, 0
                 if step >= start:
-                    yield batch[self.rank :: self.ranks].tolist()
+                    for part in range(self.rank, self.parts, self.ranks):
+                        yield batch[part :: self.parts].tolist()

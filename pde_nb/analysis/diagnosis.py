@@ -23,7 +23,7 @@ from sklearn.decomposition import PCA
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 
-from ..algorithm.groups import Groups, group_names, random_rank
+from ..algorithm.groups import Groups, random_rank
 from ..core.arguments import visible, whole_number
 from ..core.statistics import Z, detectable_difference, wilson_interval
 from ..core.tables import Table, percent
@@ -426,7 +426,7 @@ def overall_verdict(attributes: list[dict]) -> str:
 def group_figures(groups: Groups, data: Data) -> list[dict]:
     """Each group that has examples, with the number of them in training (`groups`) and on validation, and the
     smallest difference that these can show (`detectable`; None without any); the smallest group first."""
-    train, judged = dict(zip(group_names(groups), groups.counts.tolist())), data.evaluation("val")
+    train, judged = dict(zip(groups.names, groups.counts.tolist())), data.evaluation("val")
     every = zip(judged.names, judged.counts.tolist(), data.eval_groups.counts)
     val, rows = {name: n for name, n, anywhere in every if anywhere}, []
     names = [name for name, n in train.items() if n or name in val]
@@ -481,14 +481,14 @@ def next_labels(x, y, groups: Groups, n_train: int, rng: np.random.Generator, co
             gain, *drawn = np.array(slopes) * np.log1p(MORE / all_rows[group])
             drawn += rng.normal(0, 2**0.5 * spread, len(drawn))
             low, high = np.quantile(drawn, (0.025, 0.975)).tolist()
-            what = dict(split=split, group=group_names(groups)[group], n=int(all_rows[group]))
+            what = dict(split=split, group=groups.names[group], n=int(all_rows[group]))
             gains.append(what | dict(gain=float(gain), low=low, high=high))
     return sorted(gains, key=lambda g: -g["gain"])
 
 
 def alike(groups: Groups, judged) -> bool:
     "Whether validation is judged by the groups of training, and these are of an attribute."
-    same = isinstance(judged, Groups) and group_names(judged) == group_names(groups)
+    same = isinstance(judged, Groups) and judged.names == groups.names
     return same and len(groups.variables) > 1
 
 

@@ -80,6 +80,9 @@ def need(
     what: str,  # that needs it, for the message
 ):
     "The package. Raises `ImportError` that says how to get it."
+    if package in ("transformers", "lightning", "torchmetrics"):
+        with suppress(ImportError):
+            import_torchvision()  # which they import
     try:
         return import_module(package)
     except ImportError as e:

@@ -84,7 +84,7 @@ def value_codes(
     return pd.Index(values).get_indexer(column)
 
 # %% ../../nbs/04_data/02_blanks.ipynb #bl000014
-from ..algorithm.groups import Groups, Overlap, group_names
+from ..algorithm.groups import Groups, Overlap
 
 
 def partial_groups(
@@ -122,7 +122,7 @@ def known_groups(
     "The groups of the examples that are counted; the others are in none."
     member = np.zeros((len(ids), coding.n_groups), bool)
     member[np.flatnonzero(counted), ids[counted]] = True
-    return Overlap(member, tuple(group_names(coding)))
+    return Overlap(member, coding.names)
 
 
 def without_unlabelled(groups: Groups) -> Groups:

@@ -6,18 +6,14 @@
 __all__ = ['Metric', 'WorstGroupAccuracy']
 
 # %% ../../nbs/12_deployment/05_metric.ipynb #wm000004
-from contextlib import suppress
-
 import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
 from ..algorithm.metrics import GroupCounts
 from ..core.arguments import whole_number
-from ..core.environment import import_torchvision, need
+from ..core.environment import need
 
-with suppress(ImportError):  # torchmetrics imports torchvision, and fails where that does not fit torch
-    import_torchvision()
 Metric = need("torchmetrics", "WorstGroupAccuracy").Metric
 
 # %% ../../nbs/12_deployment/05_metric.ipynb #wm000007

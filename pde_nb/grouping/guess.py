@@ -19,7 +19,7 @@ from jaxtyping import Bool, Float, Int
 from scipy.special import log_softmax, softmax
 from scipy.stats import ttest_1samp
 
-from ..algorithm.groups import Groups, Overlap, group_names
+from ..algorithm.groups import Groups, Overlap
 from ..core.tables import percent
 from ..data.blanks import Guess, known_groups, value_codes, without_unlabelled
 from ..data.dataset import SPLITS, Data
@@ -373,7 +373,7 @@ def judged_apart(data: Data) -> bool:  # with blanks
     groups = data.eval_groups
     if not isinstance(groups, Overlap):
         return groups is not data.train_groups
-    names = tuple(group_names(without_unlabelled(data.train_groups)))
+    names = without_unlabelled(data.train_groups).names
     return groups.names != names or bool((groups.member.sum(1) != data.labelled).any())
 
 # %% ../../nbs/06_grouping/02_guess.ipynb #pg000017
@@ -448,7 +448,7 @@ def prediction_notes(data: Data, guess: Guess) -> list[str]:
             "are no evidence about the true groups"
         )
     counts = groups.part(data.rows("train")).counts
-    if empty := [name for name, n in zip(group_names(groups), counts) if not n]:
+    if empty := [name for name, n in zip(groups.names, counts) if not n]:
         notes.append(
             f"groups without a training row, labelled or predicted: {len(empty):,}, {empty[0]} among them; "
             "nothing is learnt of these, and a balanced set is balanced over the others"

@@ -73,11 +73,6 @@ class Method(Checked):
         return asdict(self)
 
     @classmethod
-    def title_of(cls, description: dict) -> str:
-        "What a table calls a run of this method, from its `describe`: the label, and its schedule if any."
-        return cls.label
-
-    @classmethod
     def setting_names(cls) -> list[str]:
         "The names that `changed` takes."
         return [f.name for f in fields(cls)]

@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Float, Int
 
 from ..algorithm.expansion import small_group_cap
-from ..algorithm.groups import Groups, balanced_subset, group_names, random_rank, stream
+from ..algorithm.groups import Groups, balanced_subset, random_rank, stream
 from ..algorithm.metrics import averages, count_correct
 from ..core.arguments import Count, CountOrZero
 from .base import PARTS, CannotRun, Fitted, Method, class_ids
@@ -95,7 +95,7 @@ class DFR(Fitted):
         single = np.flatnonzero(groups.part(rows).counts == 1)
         if len(single) and self.cap is None:
             raise ValueError(
-                f"the {PARTS[self.on]} set has a single example of {group_names(groups)[single[0]]}, too few "
+                f"the {PARTS[self.on]} set has a single example of {groups.names[single[0]]}, too few "
                 "to balance over; add examples, or put groups together (train_by)."
             )
         mean, scale = moments(x[:n_train])

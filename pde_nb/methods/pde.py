@@ -88,15 +88,6 @@ class PDE(Method):
         return dict(epochs=self.epochs, schedule="auto") if self.schedule == "auto" else asdict(self)
 
     @classmethod
-    def title_of(cls, description: dict) -> str:
-        "The label, and which kind of schedule a run had, where the description says it."
-        if "schedule" not in description:
-            return cls.label
-        n = description.get("draws", 1)  # of earlier versions
-        kind = "auto" if description["schedule"] == "auto" else "fixed"
-        return f"{cls.label}, schedule {kind}{f', {n} draws' if n > 1 else ''}"
-
-    @classmethod
     def setting_names(cls) -> list[str]:
         "The names that `changed` takes: its own settings, and the fields of `Schedule`."
         return [f.name for f in (*fields(cls), *fields(Schedule))]

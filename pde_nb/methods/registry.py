@@ -48,7 +48,11 @@ def find_method(name: str) -> type[Method]:
 
 
 def method_title(description: dict) -> str:
-    "What a table calls a method, from what `describe` says; the title it has, or its name, if not known."
+    "What a table calls a method, by its `describe`: label and schedule; its title or name, if not known."
     cls = {**METHODS, **FIRST_STAGES}.get(description["name"])
     known = cls and not description.get("reference")  # of a record: no method of this library
-    return cls.title_of(description) if known else description.get("title", description["name"])
+    if not known:
+        return description.get("title", description["name"])
+    schedule, n = description.get("schedule"), description.get("draws", 1)  # the latter of earlier versions
+    kind = f", schedule {'auto' if schedule == 'auto' else 'fixed'}" if schedule else ""
+    return f"{cls.label}{kind}{f', {n} draws' if n > 1 else ''}"

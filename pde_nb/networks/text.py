@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from ..core.environment import import_torchvision, load_pretrained, need
+from ..core.environment import load_pretrained, need
 from .heads import BODY, head_name, random_stream
 from .weights import warn_of_new_head
 
@@ -58,8 +58,6 @@ def text_folder(name: str | Path) -> Path | None:
 @contextmanager
 def quiet_transformers():
     "The `transformers` package; inside it shows no progress bars and no reports."
-    if find_spec("torchvision") is not None:
-        import_torchvision()  # transformers imports it: repaired first where needed
     transformers = need("transformers", "a model for texts")
     logging = transformers.utils.logging
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from ..algorithm.groups import Overlap, group_names
+from ..algorithm.groups import Overlap
 from ..algorithm.metrics import GroupCounts
 from ..core.seals import COPY_AGAIN, read_sealed, write_sealed
 from ..data.batches import check_device
@@ -91,7 +91,7 @@ def group_of_rows(data: Data, rows) -> np.ndarray:
     "The name of the group that each row is judged in; '' where groups overlap, and where it is in none."
     groups = data.eval_groups
     if not isinstance(groups, Overlap):
-        return np.array(group_names(groups), object)[groups.ids[rows]]
+        return np.array(groups.names, object)[groups.ids[rows]]
     if (groups.member.sum(1) > 1).any():
         return np.full(len(rows), "", object)
     names = np.array([*groups.names, ""], object)

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from ..algorithm.groups import group_names, stream
+from ..algorithm.groups import stream
 from ..data.batches import Source, batches
 from ..data.dataset import Data
 from ..methods.base import Batch, Method
@@ -116,7 +116,7 @@ class Trainer:
         table = self.method.ledger(self.epoch + (self.step > 0))
         if table is None:
             return None
-        names = np.array(group_names(self.method.groups), object)
+        names = np.array(self.method.groups.names, object)
         row = self.train_rows[table.example]
         return dict(row=row, group=names[table.group], stage=table.stage, epoch=table.epoch)
 
@@ -210,7 +210,7 @@ class Trainer:
         if better:
             self.best = found.score
             self.best_weights = {name: t.detach().clone() for name, t in self.model.state_dict().items()}
-            if self.method.pacing.goes_back:
+            if self.method.pacing.pace:  # it sets itself, and may go back to this
                 self.best_optimiser = deepcopy(self.optimiser.state_dict())
         self.curve.append(selection.curve_entry(self, found, better))
         if self.method.after_epoch(self.epoch, self.curve[-1]["val_worst_group_at_most"], better):
@@ -246,7 +246,7 @@ class Trainer:
     def stop_without_progress(self):
         "Stop when the worst group has not been better in as many epochs of a stage as patience allows."
         patience, pacing = self.settings.patience, self.method.pacing
-        if not patience or self.stopped or pacing.goes_back:
+        if not patience or self.stopped or pacing.pace:
             return
         stage, stages = pacing.at(self.epoch).number, [entry["stage"] for entry in self.curve]
         if self.n_epochs is not None and stage == 0 < pacing.at(self.n_epochs - 1).number:
