@@ -64,7 +64,7 @@ def results_of(task: str) -> dict:
     if task == "waterbirds_features":
         found |= read_results(EVIDENCE / "linear", LINEAR)
     for name, result in found.items():
-        object.__setattr__(result, "title", (METHODS | LINEAR | FURTHER)[name])
+        result.title = (METHODS | LINEAR | FURTHER)[name]
     return found | read_results(EVIDENCE / "references" / task)
 
 
@@ -91,7 +91,7 @@ def mean_of(result, key: str = "worst_group") -> float:
 
 def looks(result) -> float:
     "How often a run looked at validation, mean over seeds."
-    return float(np.mean([len(trial.curve) for trial in result.trials]))
+    return float(result.frame.curve.map(len).mean())
 
 
 def by_worst(results: dict, key: str = "worst_group") -> dict:
@@ -142,9 +142,7 @@ def verdict(one, other, d) -> str:
     if not d.p_holm < 0.05:
         return "not told apart"
     winner, loser = (one, other) if d.mean > 0 else (other, one)
-    rate = [
-        np.mean([len(t.curve) / t.passes for t in r.trials]) if looks(r) > 1 else 0 for r in (loser, winner)
-    ]
+    rate = [(r.frame.curve.map(len) / r.frame.passes).mean() if looks(r) > 1 else 0 for r in (loser, winner)]
     if min(rate) and rate[0] < 0.9 * rate[1]:
         return "unequal looks"
     return "ahead" if d.mean > 0 else "behind"
@@ -158,16 +156,16 @@ def points(task: str, one: str, other: str, key: str = "worst_group", places: in
 # Parts of a run
 
 
-def bests_by_stage(trial) -> pd.Series:
+def bests_by_stage(curve) -> pd.Series:
     "The best worst group on validation of each stage that gained, in their order; the warm-up comes first."
-    curve = pd.DataFrame(trial.curve)
+    curve = pd.DataFrame(curve)
     stage = (curve[["stage", "lr"]].diff() != 0).any(axis=1).cumsum()
     return curve[curve.best].groupby(stage).val_worst_group_at_most.last()
 
 
 def expanded(result) -> int:
     "In how many seeds the selected model is one of an expansion."
-    return sum(trial.stage > 0 for trial in result.trials)
+    return sum(result.frame.stage > 0)
 
 
 def passes_text(result) -> str:

@@ -668,6 +668,7 @@ def reasons(d: Diagnosis) -> list[str]:
     for a in d.attributes:
         if a["state"] == "no conflict":
             lines.append(f"{a['name']}: no training example conflicts with the label; nothing can be tested.")
+            lines.append("Collect some; or leave it out, if it is the label under another name.")
         if a["state"] == "examined":
             condition, shortcut = (SAYS[a["says"][test]] for test in ("condition", "shortcut"))
             first = "nothing can be learned from these inputs"
@@ -733,9 +734,7 @@ def attribute_lines(a: dict) -> list[str]:
     v = f"Cramér's V {a['cramers_v']:.2f} [{a['v_low']:.2f}, {a['v_high']:.2f}]"
     agreement = f"  {share:.1f} % of the training examples agree [{low:.1f}, {high:.1f}]; {v}"
     if a["state"] == "no conflict":
-        why = f"no training example conflicts: whoever knows {a['name']} knows the label, and no method that"
-        remedy = "collect conflicting examples, or, if this is the label under another name, leave it out"
-        return [head, agreement, f"  {why} uses groups can tell them apart; {remedy}."]
+        return [head, agreement]
     test, lines = a["test"], [head + " – looks spurious" * a["looks_spurious"], agreement]
     for name in ("label", "attribute"):
         *ends, chance = test[name].values()

@@ -6,14 +6,13 @@
 __all__ = ['BINS', 'RATES', 'THUMB', 'LONG', 'COLUMNS', 'EVIDENCE', 'DEEPEST', 'Predictions', 'predict_split', 'confusion',
            'class_figures', 'area_under_curve', 'bin_of', 'calibration_error', 'error_by_chance', 'calibration',
            'selection_rates', 'Answers', 'answers', 'mistake_rows', 'shown_text', 'shown_picture', 'as_image',
-           'picture_address', 'attention_cells', 'overlay', 'Shown', 'attention_by_group']
+           'picture_address', 'attention_cells', 'overlay', 'attention_by_group']
 
 # %% ../../nbs/10_analysis/02_predictions.ipynb #pr000003
 import base64
 import io
 import warnings
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -318,25 +317,14 @@ def overlay(
     return np.round((1 - cover) * grey[..., None] + cover * EVIDENCE).clip(0, 255).astype(np.uint8)
 
 # %% ../../nbs/10_analysis/02_predictions.ipynb #333deb0b
-class Shown(NamedTuple):
-    "A picture of a group, and what a model makes of it."
-
-    group: str
-    row: int  # of the data set
-    label: str
-    says: str  # the class that the model predicts
-    sure: float  # its probability
-    picture: UInt8[np.ndarray, "height width 3"]
-    overlay: UInt8[np.ndarray, "height width 3"]  # the picture with the map
-
-
 def attention_by_group(
     run: Trainer,
     split: str = "test",
     most: int = 2,  # pictures of a group
     seed: int = 0,  # of the draw of the pictures, which are the same for all models of the data
-) -> list[Shown]:  # of the eight smallest groups, group by group
-    "Maps of the class that a model predicts, on pictures drawn at random from every group."
+) -> pd.DataFrame:  # a row for each picture, of the eight smallest groups, group by group
+    """Maps of the class that a model predicts, on pictures drawn at random from every group: the group, the
+    row, label, what the model says and how sure it is, the picture, and it with the map (`overlay`)."""
     data, rows = run.data, run.data.rows(split)
     judged, names = data.evaluation(split), data.eval_groups.names
     filled = np.flatnonzero(judged.counts)
@@ -350,6 +338,7 @@ def attention_by_group(
             p = run.model.eval()(x).double().softmax(1).cpu().numpy()
         maps = attention_cells(run.model, x, p.argmax(1))
         for row, of, cells, picture in zip(drawn.tolist(), p, maps, pixels):
-            says = data.classes[data.y[row]], data.classes[of.argmax()], float(of.max())
-            found.append(Shown(names[g], row, *says, as_image(picture), overlay(picture, cells)))
-    return found
+            told = dict(group=names[g], row=row, label=data.classes[data.y[row]])
+            told |= dict(says=data.classes[of.argmax()], sure=float(of.max()))
+            found.append(told | dict(picture=as_image(picture), overlay=overlay(picture, cells)))
+    return pd.DataFrame(found)

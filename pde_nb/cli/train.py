@@ -160,7 +160,7 @@ def compare(
     files = [page.save(folder / f"comparison.{kind}") for kind in ("md", "html")]
     show("", page, "\nwritten: " + ", ".join(map(str, files)))
     best = found.results[found.best]
-    run = run_folder(folder, found.best, best.chosen, best.trials[0].seed)
+    run = run_folder(folder, found.best, best.chosen, best.trials[0]["seed"])
     say_next(command_line("report", run, "--html"), command_line("predict", run, "--data", "new.csv"))
     return Exit.DONE if not found.failed else Exit.JUDGED_BAD
 

@@ -21,7 +21,7 @@ from pde_nb.comparison.trials import (
     SHORT,
     SPEC,
     Result,
-    Trial,
+    kept_of,
     over_seeds,
     ranking,
     read_results,
@@ -30,7 +30,7 @@ from pde_nb.comparison.trials import (
 )
 from ..core.arguments import lookup, visible, whole_number
 from ..core.environment import check_one_process
-from ..core.seals import surroundings, sweep, writable_folder
+from ..core.seals import surroundings, sweep, writable_folder, write_sealed
 from ..core.statistics import Summary
 from ..data.dataset import Data, check_data
 from ..methods.base import CannotRun, Fitted, Method
@@ -150,7 +150,7 @@ def result_of(records: list[RunRecord], tried: list[dict], chosen: dict) -> Resu
         tried=tried,
         chosen=chosen,
         surroundings=records[0].surroundings or surroundings(),
-        trials=tuple(map(Trial.of_run, records)),
+        trials=[kept_of(record) for record in records],
     )
 
 # %% ../../nbs/11_comparison/02_comparison.ipynb #4d1f11c4
@@ -197,7 +197,7 @@ class Comparison:
         return ranking(self.results)[0]
 
     def figures(self, name: str, key: str = "worst_group") -> Summary:
-        """Mean, standard deviation and interval over seeds of one of the `trial_figures`, accuracies in
+        """Mean, standard deviation and interval over seeds of a figure of `Result.frame`, accuracies in
         [0, 1]. Raises `ValueError` for a method that did not run."""
         return over_seeds(lookup(name, self.results, "method"), key)
 
@@ -271,7 +271,7 @@ def compare(
         found |= contend(contenders, seeds, how, say, jobs)
         errors = {name: found[name] for name in methods if isinstance(found[name], ValueError)}
         for name in methods.keys() - errors.keys():
-            found[name].write(folder / f"{name}.json")
+            write_sealed(folder / f"{name}.json", found[name].to_dict())
     refused = {name: str(error) for name, error in errors.items()}
     for name, why in refused.items():
         say(visible(f"{name}: not run: {why}"))

@@ -6,7 +6,7 @@
 __all__ = ['TOO_GOOD', 'FEW', 'NOT_ASKED', 'run_headline', 'group_order', 'group_styles', 'group_section', 'origin_section',
            'class_blocks', 'calibration_table', 'rate_sections', 'mistake_section', 'label_sections',
            'attention_sections', 'predictions_sections', 'training_section', 'tried_sections', 'entry_section',
-           'command_text', 'settings_text', 'making_section', 'as_record', 'run_page']
+           'command_text', 'making_section', 'as_record', 'run_page']
 
 # %% ../../nbs/13_report/02_run_page.ipynb #41249376
 import shlex
@@ -19,7 +19,7 @@ from matplotlib.ticker import MaxNLocator
 
 from ..algorithm.metrics import GroupCounts
 from ..analysis.diagnosis import MORE
-from ..analysis.predictions import RATES, Answers, Shown, picture_address
+from ..analysis.predictions import RATES, Answers, picture_address
 from ..core.statistics import detectable_difference
 from ..core.tables import Table, percent
 from pde_nb.report.page import (
@@ -104,19 +104,13 @@ def group_section(record: RunRecord, split: str) -> dict:
 
 # %% ../../nbs/13_report/02_run_page.ipynb #add66f32
 def origin_section(record: RunRecord) -> list[dict]:
-    """Where groups come from that were not all labelled by hand: how good the probe of each attribute is, and
-    the rows of the groups that have predicted ones; nothing where all were labelled."""
+    """Where groups come from that were not all labelled by hand: the rows of the groups that have predicted
+    ones; nothing where all were labelled. How good the probe of each attribute is, the notes say."""
     kept = record.kept
     if kept is None:
         return []
     blocks, guess = [], kept.record
     for name, of in guess["attributes"].items():
-        right, chance = (percent(of["figures"][key]) for key in ("accuracy", "chance"))
-        text = (
-            f"Where {name} is blank, a probe predicted it from {guess['seen']}. On labelled rows that it had "
-            f"not seen it is right in {right}; always naming the commonest value of the class would be right "
-            f"in {chance}."
-        )
         rows = [
             {
                 "split": g["split"],
@@ -129,8 +123,9 @@ def origin_section(record: RunRecord) -> list[dict]:
             for g in of["groups"]
             if g["guessed"] and g["split"] != "unused"
         ]
-        caption = "Of these wrong, expected in all: by the probabilities that the probe gives."
-        blocks += [dict(text=text), *([table(f"guess_{name}", rows, caption)] if rows else [])]
+        caption = "Of these wrong, expected in all: by the probabilities that the probe gives. Always "
+        caption += f"naming the class's commonest value is right on {percent(of['figures']['chance'])}."
+        blocks += [table(f"guess_{name}", rows, caption)] if rows else []
     n, most = int(kept.training.trusted_counts.sum()), percent(guess["most_wrong"], 0)
     text = f"A balanced set may draw from {n:,} of {record.n_train:,} training rows: of each group the "
     text += f"surest, as long as at most {most} of them are probably wrong."
@@ -231,7 +226,7 @@ def label_sections(found: Answers) -> list[dict]:
     return [section("Where the next labels should go", table("labels", rows, caption))]
 
 
-def attention_sections(attention: list[Shown] | str | None, title: str, split: str) -> list[dict]:
+def attention_sections(attention: pd.DataFrame | str | None, title: str, split: str) -> list[dict]:
     "Pictures of each group beside the maps of a run, by its title; or why there are none."
     if attention is None:
         return []
@@ -244,7 +239,7 @@ def attention_sections(attention: list[Shown] | str | None, title: str, split: s
         "nothing is known within a cell."
     )
     blocks = [dict(text=lead)]
-    for shown in attention:
+    for shown in attention.itertuples():
         truth = [f"labelled {shown.label}", f"row {shown.row}"]
         says = [title, f"says {shown.says}, {100 * shown.sure:.0f} %"]
         cards = (shown.picture, truth), (shown.overlay, says)
@@ -356,19 +351,12 @@ def command_text(record: RunRecord) -> str:
     return "started from Python: robust_fit(…)"
 
 
-def settings_text(value) -> str:
-    "The value of a setting as text."
-    if value is None:
-        return "none"
-    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
-
-
 def making_section(record: RunRecord) -> dict:
     "Command, cost and settings; and where the run was made, from which data."
     opened = {k: v for k, v in (record.opened or {}).items() if v and k != "columns"}
     made = dict(opened=opened) | (record.surroundings or {}) | dict(passes=round(record.cost["passes"], 2))
     settings, origin = (
-        [{"name": k, "value": settings_text(v)} for k, v in flat(rows).items() if v not in (None, "", {})]
+        [{"name": k, "value": str(v)} for k, v in flat(rows).items() if v not in (None, "", {})]
         for rows in (record.config, made)
     )
     caption = "Data with the same digest have the same labels, split, groups and inputs; the same seed and "
@@ -388,7 +376,7 @@ def run_page(
     record: RunRecord,
     split: str,  # that the page is about; one that was evaluated
     found: Answers | str = NOT_ASKED,  # what follows from its predictions; or why there are none
-    attention: list[Shown] | str | None = None,
+    attention: pd.DataFrame | str | None = None,  # see `attention_by_group`
 ) -> Page:
     "The page of one run. Raises `ValueError` for a split that was not evaluated."
     config = record.config
