@@ -117,7 +117,7 @@ class Distinct:
         return np.array([*values, missing])[self.codes]
 
 
-def distinct(column, name: str) -> Distinct:
+def distinct(column) -> Distinct:
     "The different cells of a pandas Series. Raises `ValueError` where they hold lists or arrays."
     import pandas as pd
 
@@ -125,8 +125,8 @@ def distinct(column, name: str) -> Distinct:
         codes, values = pd.factorize(column.to_numpy() if column.dtype == object else column)
     except TypeError:  # a list has no hash
         raise ValueError(
-            f"the column {name!r} holds lists or arrays, and a cell is one value; give such features as one "
-            "array, numpy.stack(…), to from_arrays or in a folder with the other columns."
+            f"the column {column.name!r} holds lists or arrays, and a cell is one value; give such features "
+            "as one array, numpy.stack(…), to from_arrays or in a folder with the other columns."
         ) from None
     numbers = pd.to_numeric(pd.Series(list(values), dtype=object), errors="coerce")
     all_text = all(isinstance(value, str) for value in values)
@@ -140,7 +140,6 @@ def is_numbers(column) -> bool:
 # %% ../../nbs/04_data/01_columns.ipynb #cu000016
 def read(
     column,  # a pandas Series
-    name: str,  # for the message
     how: HowRead,
 ) -> Shaped[np.ndarray, " n"]:
     """The values of cells: float64, nan where none fits; of a category strings (objects), or None.
@@ -159,7 +158,7 @@ def read(
         plain = column.dtype == np.float64  # as it is: no copy
         values = column.to_numpy() if plain else column.to_numpy(np.float64, na_value=np.nan)
     else:
-        different = distinct(column, name)
+        different = distinct(column)
         values = different.spread(number_values(different, how))
     fit = np.isfinite(values)
     if how.kind == "boolean":
@@ -190,7 +189,7 @@ class Reading:
 
     how: HowRead
     values: Shaped[np.ndarray, " n"] = field(repr=False)  # as of `read`
-    gone: Bool[np.ndarray, " n"] = field(repr=False)  # cells without a value, or with one that does not fit
+    bad: Bool[np.ndarray, " n"] = field(repr=False)  # cells without a value that fits, or far
     far: Int[np.ndarray, " k"] = field(repr=False)  # rows of numbers absurdly far from the others
     remark: str  # what a user should know though it is no fault
     identity: str  # why it names examples, and tells nothing about others
@@ -202,30 +201,28 @@ LEAST_ROWS = 20  # with fewer, whole numbers may all be different by chance
 
 def understand(
     column,  # a pandas Series
-    name: str,
     wanted: str = "",  # a kind of `KINDS`; '': what the column seems to be
 ) -> Reading | None:  # None: it has no values
     "What a column is. Raises `ValueError` for lists and arrays, and for what is not read unless asked for."
-    gone, far, remark = column.isna().to_numpy(), np.zeros(0, int), ""
-    if gone.all():
+    if column.isna().all():
         return None
+    remark = ""
     fixed = hasattr(column.dtype, "categories") or column.dtype.kind in "mc"
     if column.dtype.kind == "M" and wanted != "category":
         how = HowRead("date")
     elif is_numbers(column) and wanted not in ("category", "date"):
         how = HowRead("boolean" if column.dtype.kind == "b" else "number")
     else:
-        how, remark = how_texts(distinct(column, name), name, wanted or "category" * fixed)
+        how, remark = how_texts(distinct(column), column.name, wanted or "category" * fixed)
     if how.kind == "date" and not wanted:
         what = f"holds dates, such as {column.dropna().iloc[0]}"
-        raise doubtful(name, f"{what}; {option(name, 'date')} reads them so")
-    values = read(column, name, how)
-    if how.kind != "category":
-        gone = np.isnan(values)
-    if how.kind == "number" and not wanted:
-        far = far_rows(values)
-    gaps = how.kind != "category" and gone.any()
-    return Reading(how, values, gone, far, remark, "" if gaps or how.kind == "date" else why_identity(values))
+        raise doubtful(column.name, f"{what}; {option(column.name, 'date')} reads them so")
+    values = read(column, how)
+    bad = column.isna().to_numpy(copy=True) if how.kind == "category" else np.isnan(values)
+    gaps = how.kind != "category" and bad.any()
+    far = far_rows(values) if how.kind == "number" and not wanted else np.zeros(0, int)
+    bad[far] = True
+    return Reading(how, values, bad, far, remark, "" if gaps or how.kind == "date" else why_identity(values))
 
 
 def doubtful(name: str, what: str) -> ValueError:
@@ -326,21 +323,19 @@ def counted(n: int, what: str) -> str:
     return f"{n:,} {what}{'s' * (n != 1)}"
 
 # %% ../../nbs/04_data/01_columns.ipynb #cu000025
-def refuse(reading: Reading, column, name: str):
+def refuse(reading: Reading, column):
     "Raises `ValueError` for values that are missing, do not fit, or are absurdly far from all others."
-    bad = reading.gone.copy()
-    bad[reading.far] = True
-    rows = np.flatnonzero(bad)
+    rows = np.flatnonzero(reading.bad)
     if not len(rows):
         return
     held = dict(number="numbers", boolean="yes and no", date="dates", category="words")[reading.how.kind]
-    what = f"holds {held}, but for {len(rows):,} of {len(bad):,} cells"
+    what = f"holds {held}, but for {len(rows):,} of {len(column):,} cells"
     remedies = ["correct them or drop their rows"]
     remedies.append("--missing fill (missing='fill') puts the median there ('missing' for a category)")
     if len(reading.far):
         what += f", absurdly far from the median of {np.nanmedian(reading.values):g} or none"
-        remedies.append(f"{option(name, 'number')} keeps numbers that are far")
-    raise doubtful(name, f"{what}: {listed(column, rows)}; {', or '.join(remedies)}")
+        remedies.append(f"{option(column.name, 'number')} keeps numbers that are far")
+    raise doubtful(column.name, f"{what}: {listed(column, rows)}; {', or '.join(remedies)}")
 
 
 def option(name, kind: str) -> str:

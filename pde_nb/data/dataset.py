@@ -8,7 +8,7 @@ __all__ = ['SPLITS', 'SHARES', 'LARGE', 'split_code', 'split_codes', 'Data', 'sp
 
 # %% ../../nbs/04_data/04_data.ipynb #112b89fa
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -18,7 +18,6 @@ from pde_nb.algorithm.groups import (
     Groups,
     Overlap,
     as_column,
-    make_groups,
     overlapping_groups,
     random_rank,
 )
@@ -26,14 +25,13 @@ from ..core.arguments import did_you_mean, lookup
 from ..core.tables import Table
 from pde_nb.data.blanks import (
     Guess,
+    attribute_groups,
     blank_cells,
-    column_with_blanks,
     dates_as_text,
     known_groups,
     known_values,
-    labelled_examples,
-    partial_groups,
     plain_text,
+    without_blanks,
 )
 from .examples import Arrays, Columns, Pictures, Texts, fingerprint, make_arrays
 
@@ -98,9 +96,9 @@ class Data:
         "Whose group was labelled by hand: no attribute that divides the training set is blank."
         if self.guess:
             return self.guess.labelled
-        names = [name for name in self.train_groups.variables[1:] if name in self.attributes]
-        blank = [blank_cells(self.attributes[name]) for name in names]  # of test rows, groups do not show it
-        return labelled_examples(self.train_groups) & ~np.any([np.zeros(len(self), bool), *blank], axis=0)
+        names = self.train_groups.variables[1:]
+        blank = [blank_cells(self.attributes[name]) for name in names if name in self.attributes]
+        return ~np.any([np.zeros(len(self), bool), *blank], axis=0)
 
     @property
     def partial(self) -> bool:
@@ -174,56 +172,52 @@ def check_data(data):
             "attribute='district'), or with from_folder or from_arrays."
         )
 
-# %% ../../nbs/04_data/04_data.ipynb #94743933
-@dataclass(frozen=True)
-class DataOptions:
-    "What can be said of a data set beside its inputs, labels, attributes and split."
-
-    label: str = "y"  # what the label is called in the names of groups
-    classes: tuple | None = None  # names of the classes, in the order of the codes; default: sorted values
-    values: dict = field(default_factory=dict)  # attribute → all its values; default: those that occur
-    train_by: str | tuple | None = None  # attributes that divide the training set; default all
-    eval_groups: Groups | Overlap | str | None = None  # of all n; 'overlap': one per attribute and class;
-    # default: the training groups
-    name: str = "data"
-    unlabelled: object = None  # a value of the attributes that means "not known", like a blank; such as -1
-    seed: int = 0  # of a split that has to be made
-    notes: tuple[str, ...] = ()  # remarks to keep
-
 # %% ../../nbs/04_data/04_data.ipynb #3dcac17b
 def make_data(
     inputs,  # Pictures, Texts, Columns or Arrays of n examples
     y,  # (n,) labels of any kind; positions in `classes` where that is given
     attributes: dict,  # name → (n,) values: attributes that may be spurious; blank where not known; may be {}
     split=None,  # (n,) train/val/test (or 0/1/2, −1 unused); None: made, stratified over groups
-    **options,  # fields of `DataOptions`
+    *,
+    label: str = "y",  # what the label is called in the names of groups
+    classes: tuple | None = None,  # names of the classes, in the order of the codes; default: sorted values
+    values: dict | None = None,  # attribute → all its values; default: those that occur
+    train_by: str | tuple | None = None,  # attributes that divide the training set; default all
+    eval_groups: Groups | Overlap | str | None = None,  # of all n; 'overlap': one per attribute and class;
+    # default: the training groups
+    name: str = "data",
+    unlabelled=None,  # a value of the attributes that means "not known", like a blank; such as -1
+    seed: int = 0,  # of a split that has to be made
+    notes: tuple[str, ...] = (),  # remarks to keep
 ) -> Data:
     "Checked data. Raises `ValueError` for what cannot be trained on; warns of, and notes, what to know."
-    given = DataOptions(**options)
-    codes, classes, class_values = _labels(y, given.label, given.classes)
-    attributes = _attributes(attributes, given.label, given.unlabelled)
-    columns = {"inputs": inputs, given.label: codes, **attributes}
-    columns |= {"split": split, "eval_groups": given.eval_groups}
+    codes, classes, class_values = _labels(y, label, classes)
+    attributes = _attributes(attributes, label, unlabelled)
+    columns = {"inputs": inputs, label: codes, **attributes, "split": split, "eval_groups": eval_groups}
     lengths = {k: len(v) for k, v in columns.items() if v is not None and not isinstance(v, str)}
     if len(set(lengths.values())) > 1:
         raise ValueError(f"lengths differ: {lengths}; give one of each per example.")
     remarks = []  # texts, and whether to warn of them
-    known = _training_groups(codes, class_values, attributes, given, remarks)
-    columns = [attributes[name] for name in known.variables[1:]]
-    train_groups = partial_groups(known, codes, columns)
-    labelled = labelled_examples(train_groups)
-    split = complete_split(split, train_groups, given.seed, remarks)
+    names = list(attributes) if train_by is None else train_by
+    names = [names] if isinstance(names, str) else names
+    by = {name: lookup(name, attributes, "train_by") for name in names}
+    train_groups = attribute_groups(label, codes, class_values, by, values or {})
+    known, labelled = without_blanks(train_groups)
+    for name_of, of in zip(by, known.values[1:]):
+        if len(of) < 2:
+            one = f"the attribute {name_of!r} has one value only, {of[0].item()!r}"
+            remarks.append((f"{one}: it cannot be spurious, and says nothing about groups", True))
+    split = complete_split(split, train_groups, seed, remarks)
     if labelled[(split == 0) | (split == 1)].all():
         train_groups = known  # blank at most where nobody is trained or chosen
-    eval_groups = given.eval_groups
     if eval_groups is None:  # nobody is judged by a blank
-        eval_groups = known if labelled.all() else known_groups(known, known.ids, labelled)
+        eval_groups = known if labelled.all() else known_groups(known, labelled)
     elif isinstance(eval_groups, str):
         eval_groups = _overlap(eval_groups, class_values[codes], attributes)
     if not labelled.all():
         of = {name: labelled[split == s] for s, name in enumerate(SPLITS)}
         counts = [f"{rows.sum():,} of {len(rows):,} in {name}" for name, rows in of.items()]
-        what = " and ".join(map(repr, known.variables[1:]))
+        what = " and ".join(map(repr, by))
         remarks.append((f"{what} is known of {', '.join(counts)}", False))
     if not attributes:
         remarks.append(("no attribute was named, so the only groups are the classes", False))
@@ -231,7 +225,7 @@ def make_data(
     if not counts.all():
         missing = classes[int(counts.argmin())]
         raise ValueError(
-            f"the class {missing!r} of {given.label} has no training example; add some, or leave it out."
+            f"the class {missing!r} of {label} has no training example; add some, or leave it out."
         )
     if train_groups is known:
         _note_lacking(train_groups, (0,), split, True, remarks)
@@ -242,9 +236,9 @@ def make_data(
         _note_pictures_twice(inputs, split, remarks)
     for text, loud in remarks:
         if loud:
-            warnings.warn(f"{given.name}: {text}", stacklevel=3)
-    notes = (*given.notes, *(text for text, _ in remarks))
-    return Data(inputs, codes, classes, attributes, split, train_groups, eval_groups, given.name, notes)
+            warnings.warn(f"{name}: {text}", stacklevel=3)
+    notes = (*notes, *(text for text, _ in remarks))
+    return Data(inputs, codes, classes, attributes, split, train_groups, eval_groups, name, notes)
 
 # %% ../../nbs/04_data/04_data.ipynb #6a8e2d76
 MOST_FRACTIONS = 20  # so many different values with fractions may still be categories
@@ -274,7 +268,10 @@ def _attributes(attributes, label, unlabelled) -> dict:
                 f"{known[0].item()!r}, so every group would be a single example; name a column whose values "
                 "repeat, or cut its values into a few ranges first."
             )
-        columns[name] = np.array(column_with_blanks(known, blank))
+        columns[name] = np.array(known)
+        if blank.any():
+            columns[name] = np.full(len(blank), None, object)
+            columns[name][~blank] = known.tolist()
     if not found:
         raise ValueError(f"no cell of an attribute is unlabelled={unlabelled!r}; leave it out.")
     return columns
@@ -325,25 +322,6 @@ def _labels(y, name, classes):
             f"{name} has one value only, {classes[0]!r}; there is nothing to learn with a single class."
         )
     return codes.astype(np.int64), classes, values
-
-# %% ../../nbs/04_data/04_data.ipynb #fbd128b0
-def _training_groups(codes, class_values, attributes, given: DataOptions, remarks) -> Groups:
-    "Groups of the label and the attributes in `train_by`; where a cell is blank, that of its first value."
-    names = list(attributes) if given.train_by is None else given.train_by
-    names = [names] if isinstance(names, str) else list(names)
-    values, columns = [], []
-    for name in names:
-        column = lookup(name, attributes, "train_by")
-        known = given.values.get(name)
-        values.append(known_values(column) if known is None else np.asarray(sorted(known)))
-        if len(values[-1]) < 2:
-            one = f"the attribute {name!r} has one value only, {values[-1][0].item()!r}"
-            remarks.append((f"{one}: it cannot be spurious, and says nothing about groups", True))
-        columns.append(np.array(np.where(blank_cells(column), values[-1][0], column).tolist()))
-    variables = (given.label, *names)
-    coding = Groups(np.zeros(0, np.int64), variables, (np.arange(len(class_values)), *values))
-    ids = make_groups(codes, *columns, like=coding).ids  # refuses an unknown value
-    return Groups(ids, variables, (class_values, *values))
 
 # %% ../../nbs/04_data/04_data.ipynb #ede17cae
 def _overlap(wanted: str, y, attributes) -> Overlap:
@@ -426,7 +404,7 @@ def from_arrays(
     y,  # (n,) labels
     attribute=None,  # (n,) values, or a dict of several by name; None, NaN or `unlabelled` where not known
     split=None,  # (n,) train/val/test (or 0/1/2, −1 unused); None: made, stratified over groups
-    **options,  # fields of `DataOptions`
+    **options,  # of `make_data`
 ) -> Data:
     """Data from arrays or tensors; uint8 pixels and float32 features are not copied.
 

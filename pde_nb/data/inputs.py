@@ -37,7 +37,6 @@ from pde_nb.data.encoding import (
     as_plain,
     encode,
     learn_column,
-    learn_in_pieces,
 )
 from pde_nb.data.examples import (
     Arrays,
@@ -220,7 +219,7 @@ class ArraySource(Source):
 def learn_features(inputs: Arrays, train) -> Standard:
     "Mean and deviation in training. A file is read through, the first time; its numbers must be finite."
     if inputs.path is None:
-        return Standard.learn(inputs.x, train)
+        return Standard.learn(lambda: blocks(inputs.x), train)
 
     def pieces():
         for at, block in blocks(inputs.x):
@@ -230,7 +229,7 @@ def learn_features(inputs: Arrays, train) -> Standard:
 
     rows = hashlib.sha256(np.packbits(train).tobytes()).hexdigest()
     about = dict(what="standard", inputs=inputs.digest, train=rows)
-    return Standard.from_dict(kept(about, lambda: as_plain(learn_in_pieces(pieces, train))))
+    return Standard.from_dict(kept(about, lambda: as_plain(Standard.learn(pieces, train))))
 
 # %% ../../nbs/04_data/11_inputs.ipynb #1d3dde06
 def learn_columns(inputs: Columns, train, standardised: bool, notes: list) -> tuple[ColumnCode, ...]:

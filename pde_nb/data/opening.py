@@ -9,14 +9,13 @@ __all__ = ['ANY', 'TABLE', 'files_of', 'read_file', 'from_parquet', 'split_of_fi
 # %% ../../nbs/04_data/07_opening.ipynb #od000004
 import re
 from contextlib import suppress
-from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 
 from ..core.arguments import did_you_mean
 from ..core.environment import need
-from .dataset import Data, DataOptions, from_arrays, split_code
+from .dataset import Data, from_arrays, make_data, split_code
 from .examples import open_npy
 from .hubs import from_hf
 from .tables import ROW_NUMBERS, as_list, errors_of_file, from_folder, from_table
@@ -80,7 +79,7 @@ def split_of_files(paths: list[Path]) -> list[int] | None:
         return codes if len(set(codes)) > 1 else None
 
 # %% ../../nbs/04_data/07_opening.ipynb #od000007
-ANY = {field.name for field in fields(DataOptions)}
+ANY = set(make_data.__kwdefaults__)
 TABLE = ANY | {"split", "text", "features", "columns", "missing"}
 
 

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['PUBLISHED', 'IDENTITIES', 'BUNDLES', 'BIRDS', 'BENCHMARKS', 'CUT', 'DAMAGE', 'Benchmark', 'set_folder', 'table_file',
-           'published_rows', 'table_of', 'check_columns', 'count_cells', 'check_rows', 'what_lacks', 'read_published',
-           'open_data', 'examine', 'download', 'Unavailable', 'fetch', 'unpacked_set']
+           'published_rows', 'table_of', 'check_columns', 'check_rows', 'read_published', 'open_data', 'examine',
+           'download', 'Unavailable', 'fetch', 'unpacked_set']
 
 # %% ../../nbs/04_data/08_published.ipynb #ea9b6d9c
 import hashlib
@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Int
 
 from ..core.arguments import did_you_mean, lookup
 from ..core.environment import need
@@ -167,12 +166,6 @@ def check_columns(frame, folder: Path, wanted):
             )
 
 # %% ../../nbs/04_data/08_published.ipynb #22cdc0ba
-def count_cells(y, a, split) -> Int[np.ndarray, "splits groups"]:
-    "Examples in each split and group, in the order of `PUBLISHED`."
-    y, a, split = (np.asarray(values).astype(int) for values in (y, a, split))
-    return np.bincount(4 * split + 2 * y + a, minlength=12).reshape(3, 4)
-
-
 def check_rows(name: str, rows):
     "Raises `ValueError` for rows of a set that were not published."
     label, attribute = next(iter(rows)), BENCHMARKS[name].counted
@@ -186,19 +179,14 @@ def check_rows(name: str, rows):
     twice = rows["input"][rows["input"].duplicated()]
     if len(twice) and not BENCHMARKS[name].texts:
         raise ValueError(f"{len(twice):,} rows repeat a picture, as of {twice.tolist()[0]!r}; remove them.")
-    have, want = count_cells(rows[label], rows[attribute], rows["split"]), np.array(PUBLISHED[name])
+    cells = 4 * rows["split"] + 2 * rows[label] + rows[attribute]  # in the order of `PUBLISHED`
+    have, want = np.bincount(cells.astype(int), minlength=12).reshape(3, 4), np.array(PUBLISHED[name])
     if (have > want).any():
         s, g = np.argwhere(have > want)[0]
         raise ValueError(
             f"{SPLITS[s]} has {have[s, g]:,} examples of group (y, a) = ({g // 2}, {g % 2}), and "
             f"{want[s, g]:,} were published; undo what was changed, or get the set again."
         )
-
-
-def what_lacks(name: str, n: int) -> list[str]:
-    "A sentence about a set of n examples that are fewer than were published."
-    of = np.sum(PUBLISHED[name])
-    return [f"this is a subset: {n:,} of {of:,} examples"] if n < of else []
 
 # %% ../../nbs/04_data/08_published.ipynb #705911ec
 def read_published(
@@ -218,11 +206,12 @@ def read_published(
         )
     rows = published_rows(name, folder)
     check_rows(name, rows)
-    notes = what_lacks(name, len(rows))
-    for note in notes:
-        warnings.warn(f"{name}: {note}", stacklevel=2)
+    notes, n_published = [], np.sum(PUBLISHED[name])
+    if len(rows) < n_published:
+        notes.append(f"this is a subset: {len(rows):,} of {n_published:,} examples")
+        warnings.warn(f"{name}: {notes[0]}", stacklevel=2)
     if about.texts:
-        texts = text_column(rows["input"], about.inputs, "fill")
+        texts = text_column(rows["input"], "fill")
         inputs, empty = Texts(texts), sum(not text.strip() for text in texts)
         notes += [f"{empty:,} comments are empty"] * bool(empty)
     else:

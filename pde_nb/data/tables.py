@@ -36,7 +36,7 @@ from pde_nb.data.columns import (
     understand,
 )
 from .dataset import Data, make_data, split_codes
-from .examples import Columns, Texts, find_pictures, string_array
+from .examples import Columns, Texts, find_pictures
 
 # %% ../../nbs/04_data/05_tables.ipynb #tf000004
 def read_table(
@@ -129,7 +129,6 @@ def errors_of_file(path):
 
 def check_twice(names, where):
     "Raises `ValueError` for columns of one name."
-    names = list(names)
     twice = sorted({str(name) for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(
@@ -152,7 +151,7 @@ def check_fields(frame, names, path):
         )
 
 # %% ../../nbs/04_data/05_tables.ipynb #ta000009
-HEAD = ("column", "became", "missing", "examples", "why")
+HEAD = ("column", "became", "examples", "why")
 TOLD = 5  # remarks on columns that the notes repeat; the table of columns has all
 
 
@@ -164,41 +163,39 @@ def feature_columns(
     missing: str,  # 'error' or 'fill'
     train: Bool[np.ndarray, " n"],
     from_file: bool,  # the table is a file's
-) -> tuple[Columns, dict[str, dict], list[str]]:
-    """The feature columns of a table, what there is to say of each column, by the names of `HEAD`, and notes.
+) -> tuple[Columns, dict[str, tuple], list[str]]:
+    """The feature columns of a table, what there is to say of each column, in the order of `HEAD`, and notes.
 
     Raises `ValueError` as `understand` and `refuse` do, and where no column is left."""
     columns, how, said, useless, remarks = {}, {}, {}, [], []
     for name in names:
         wanted, key = kinds.get(name, ""), str(name)
-        said[name] = dict(became="left out", why="asked for" if wanted else "")
         if wanted == "drop":
+            said[name] = ("left out", "", "asked for")
             continue
-        reading = understand(frame[name], key, wanted)
+        reading = understand(frame[name], wanted)
         why = reading.identity if reading else "no values"
         if why and not named and not wanted:
             useless.append(f"{name} ({why})")
-            said[name]["why"] = why
+            said[name] = ("left out", "", why)
             continue
         if reading is None:
             raise ValueError(f"the column {key!r} has no values; leave it out.")
         if missing == "error":
-            refuse(reading, frame[name], key)
-        columns[key], how[key], n_filled = filled(reading, key, train)
+            refuse(reading, frame[name])
+        columns[key], how[key] = filled(reading, key, train)
         how[key] = replace(how[key], literal=wanted == "category" and from_file)
-        kind = reading.how.kind
-        if n_filled:
-            word = "'missing'" if kind == "category" else f"the median {how[key].middle:g}"
-            remarks.append(f"{name}: {counted(n_filled, 'cell')} filled with {word}")
-            said[name] |= dict(missing=f"{n_filled:,} filled")
-        if reading.remark:
-            remarks.append(f"{name}: {reading.remark}")
-            said[name] |= dict(why=reading.remark)
-        became = kind
-        if kind == "category":
-            became += f" of {len(set(reading.values[~reading.gone].tolist()))}"
+        became, told = reading.how.kind, [reading.remark] if reading.remark else []
+        if n_filled := int(reading.bad.sum()):
+            word = "'missing'" if became == "category" else f"the median {how[key].middle:g}"
+            told.insert(0, f"{counted(n_filled, 'cell')} filled with {word}")
+        if told:
+            remarks.append(f"{name}: {', '.join(told)}")
+        if became == "category":
+            became += f" of {len(set(reading.values[~reading.bad].tolist()))}"
         some = frame[name].head(1000).dropna().unique()[:3]
-        said[name] |= dict(became=became, examples="; ".join(str(value)[:24] for value in some))
+        why = ", ".join(told) or "asked for" * bool(wanted)
+        said[name] = (became, "; ".join(str(value)[:24] for value in some), why)
     if not columns:
         raise ValueError(
             f"no feature is left ({', '.join(useless) or 'the table has no other column'}); "
@@ -215,16 +212,14 @@ def filled(
     reading: Reading,
     name: str,  # for the message
     train: Bool[np.ndarray, " n"],
-) -> tuple[Shaped[np.ndarray, " n"], HowRead, int]:
-    "A column filled with the median of training, how new cells are read, and how many were filled."
-    values, how, gone = reading.values, reading.how, reading.gone.copy()
-    far = values[reading.far]
-    gone[reading.far] = True
+) -> tuple[Shaped[np.ndarray, " n"], HowRead]:
+    "A column filled with the median of training, and how new cells are read."
+    values, how, bad, far = reading.values, reading.how, reading.bad, reading.values[reading.far]
     if how.kind == "category":
-        return np.where(gone, "missing", values).astype(str), how, int(gone.sum())
-    if not gone.any():
-        return values, how, 0
-    known = values[train & ~gone]
+        return np.where(bad, "missing", values).astype(str), how
+    if not bad.any():
+        return values, how
+    known = values[train & ~bad]
     if not len(known):
         raise ValueError(
             f"the column {name!r} has no value in any training row: "
@@ -236,7 +231,7 @@ def filled(
     below = max(far[far < middle].tolist(), default=None)
     above = min(far[far > middle].tolist(), default=None)
     how = replace(how, middle=middle, far_below=below, far_above=above)
-    return np.where(gone, middle, values), how, int(gone.sum())
+    return np.where(bad, middle, values), how
 
 # %% ../../nbs/04_data/05_tables.ipynb #ta000011
 def check_names(column, role: str, kept: bool):
@@ -252,7 +247,7 @@ def check_names(column, role: str, kept: bool):
         raise ValueError(f"{where} has {missing}, the first in row {gone[0]}; {remedy}.")
     if kept or is_numbers(column) or column.dtype.kind in "mMc" or hasattr(column.dtype, "categories"):
         return
-    different = distinct(column, str(column.name))
+    different = distinct(column)
     odd, numbers = np.array([*map(says_missing, different.texts)]), np.isfinite(different.numbers)
     if different.counts[numbers].sum() > different.counts.sum() / 2:
         odd |= ~numbers
@@ -268,7 +263,6 @@ def check_names(column, role: str, kept: bool):
 
 def text_column(
     column,  # of a DataFrame
-    name: str,  # what it is called, for the messages
     missing: str,  # 'error': an empty text is an error; 'fill': it is kept
 ) -> Shaped[np.ndarray, " n"]:  # strings
     "The texts of a column. Raises `ValueError` for empty ones."
@@ -276,10 +270,10 @@ def text_column(
     empty = [row for row, text in enumerate(texts) if not text.strip()]
     if missing == "error" and empty:
         raise ValueError(
-            f"the column {name!r} has {len(empty):,} empty texts, the first in row {empty[0]}; "
+            f"the column {column.name!r} has {len(empty):,} empty texts, the first in row {empty[0]}; "
             "drop those rows, or keep them with missing='fill'."
         )
-    return string_array(texts)
+    return np.array(texts, object)
 
 # %% ../../nbs/04_data/05_tables.ipynb #ta000015
 def from_table(
@@ -296,7 +290,7 @@ def from_table(
     missing: str = "error",  # 'fill': the median for a number, 'missing' for a category, an empty text
     notes=(),  # remarks to keep
     unlabelled=None,  # a value of the attributes that stands for a blank, such as -1
-    **options,  # fields of `DataOptions`: name, seed, classes, train_by, eval_groups, …
+    **options,  # options of `make_data`: name, seed, classes, train_by, eval_groups, …
 ) -> Data:  # its `columns` is a table of what each column became
     "Data from a table. Raises `ValueError` for columns that are missing, misnamed, doubled or doubtful."
     kinds = dict(columns or {})
@@ -321,7 +315,7 @@ def from_table(
             raise ValueError("root is not given; it is the folder that the picture names are relative to.")
         inputs = replace(find_pictures(root, frame[image].fillna("").tolist()), column=str(image))
     elif text is not None:
-        texts = [text_column(frame[name], name, missing) for name in roles["text"]]
+        texts = [text_column(frame[name], missing) for name in roles["text"]]
         inputs = Texts(*texts, names=tuple(map(str, roles["text"])))
     else:
         train = np.ones(len(frame), bool) if unused else splits == 0
@@ -335,11 +329,10 @@ def from_table(
     data = make_data(inputs, frame[label], attributes, splits, **options)
     for role in ("label", "attribute", "split", "text", "image"):
         for name in roles.get(role, ()):
-            feature = f", and {said[name]['became']}" if name in said else ""
-            said[name] = dict(became=role + feature)
-    cells = [dict(column=name, became="not used") | said.get(name, {}) for name in frame.columns]
-    rows = [tuple(str(of.get(head, "")) for head in HEAD) for of in cells]
-    return replace(data, columns=Table(HEAD, tuple(rows), "llrll"))
+            feature = f", and {said[name][0]}" if name in said else ""
+            said[name] = (role + feature, "", "")
+    rows = tuple((str(name), *said.get(name, ("not used", "", ""))) for name in frame.columns)
+    return replace(data, columns=Table(HEAD, rows, "llll"))
 
 # %% ../../nbs/04_data/05_tables.ipynb #ta000016
 def as_frame(table, text=(), kinds=None):
@@ -414,7 +407,7 @@ def from_folder(
     *,
     metadata: str = "metadata.csv",  # table of the pictures, in the folder or elsewhere
     image=None,  # column of the picture names; default: the first of `FILE_COLUMNS` that is there
-    **options,  # of `from_table`, and fields of `DataOptions`
+    **options,  # of `from_table`, and options of `make_data`
 ) -> Data:
     "Data from a folder of pictures with a table. Raises `ValueError` for what is missing in either."
     root = Path(root).expanduser()

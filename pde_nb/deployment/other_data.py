@@ -8,7 +8,7 @@ __all__ = ['MOVED', 'OTHER_SHARE', 'TOLD', 'Judged', 'judge', 'groups_of_labelle
 
 # %% ../../nbs/12_deployment/02_other_data.ipynb #ju000004
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -101,7 +101,7 @@ def groups_of_labelled(y, values: dict[str, np.ndarray], label: str) -> Overlap:
     groups = make_groups(*(column[labelled] for column in (y, *values.values())), names=(label, *values))
     ids = np.zeros(len(y), np.int64)
     ids[labelled] = groups.ids
-    return known_groups(groups, ids, labelled)
+    return known_groups(replace(groups, ids=ids), labelled)
 
 # %% ../../nbs/12_deployment/02_other_data.ipynb #ju000009
 def attributes_there(rows, preparation: Preparation, label: str) -> list[str]:

@@ -19,9 +19,9 @@ from jaxtyping import Bool, Float, Int
 from scipy.special import log_softmax, softmax
 from scipy.stats import ttest_1samp
 
-from ..algorithm.groups import Groups, Overlap
+from ..algorithm.groups import Overlap
 from ..core.tables import percent
-from ..data.blanks import Guess, known_groups, value_codes, without_unlabelled
+from ..data.blanks import Guess, known_groups, value_codes, without_blanks
 from ..data.dataset import SPLITS, Data
 
 # %% ../../nbs/06_grouping/02_guess.ipynb #gg400007
@@ -373,8 +373,8 @@ def judged_apart(data: Data) -> bool:  # with blanks
     groups = data.eval_groups
     if not isinstance(groups, Overlap):
         return groups is not data.train_groups
-    names = without_unlabelled(data.train_groups).names
-    return groups.names != names or bool((groups.member.sum(1) != data.labelled).any())
+    known, _ = without_blanks(data.train_groups)
+    return groups.names != known.names or bool((groups.member.sum(1) != data.labelled).any())
 
 # %% ../../nbs/06_grouping/02_guess.ipynb #pg000017
 def predict_groups(
@@ -386,7 +386,8 @@ def predict_groups(
     """The data with groups for all rows; what was labelled by hand keeps its label.
 
     Raises `ValueError` where the labelled rows do not teach the attribute."""
-    coding, certainty, codes = without_unlabelled(data.train_groups), np.ones(len(data)), [data.y]
+    coding, _ = without_blanks(data.train_groups)
+    certainty, codes = np.ones(len(data)), [data.y]
     records = {}
     for name, values in zip(coding.variables[1:], coding.values[1:]):
         code = value_codes(data.attributes[name], values)
@@ -395,9 +396,7 @@ def predict_groups(
             p, code, records[name] = guess_attribute(x, data.y, *given)
             certainty = certainty * p[np.arange(len(code)), code]
         codes.append(code)
-    groups = Groups(
-        np.ravel_multi_index(codes, coding.shape).astype(np.int64), coding.variables, coding.values
-    )
+    groups = replace(coding, ids=np.ravel_multi_index(codes, coding.shape).astype(np.int64))
     trusted, judged = np.zeros(len(data), bool), {}
     for code, name in enumerate(SPLITS):
         rows = np.flatnonzero(data.split == code)
@@ -428,7 +427,7 @@ def with_guess(
     for code, name in enumerate(SPLITS):
         predicted |= (data.split == code) & (guess.judged.get(name) == "predicted")
     if data.partial and not judged_apart(data):
-        judged = known_groups(groups, groups.ids, guess.labelled | predicted)
+        judged = known_groups(groups, guess.labelled | predicted)
     kept = dict(train_groups=groups, eval_groups=judged, guess=guess, notes=(*data.notes, *notes))
     return replace(data, **kept)
 

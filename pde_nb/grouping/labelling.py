@@ -15,11 +15,10 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from ..algorithm.groups import Groups
 from ..core.seals import writable_folder, write_whole
 from ..core.statistics import detectable_difference
 from ..core.tables import csv_text, percent
-from ..data.blanks import ids_of_known, known_values, plain_text, value_codes, without_unlabelled
+from ..data.blanks import known_values, plain_text, value_codes, without_blanks
 from ..data.dataset import SPLITS, Data
 from .guess import MOST_ROWS, TEACHING, fit_linear, guess_attribute, log_probability
 from .representation import represent
@@ -172,7 +171,7 @@ def describe_labels(data: Data) -> list[dict]:
     """What the labels of each attribute with blanks tell: `name`; `labelled` of all `rows` of training and
     validation; `accuracy` of a probe on labelled rows that it has not seen, and `chance` of the most frequent
     value of each class, in [0, 1], or None where there is no probe yet; and all that in words, `text`."""
-    coding = without_unlabelled(data.train_groups)
+    coding, _ = without_blanks(data.train_groups)
     x, _ = represent(data, None, weights=None)
     used, told = np.isin(data.split, (0, 1)), []
     for name, values in zip(coding.variables[1:], coding.values[1:]):
@@ -180,29 +179,27 @@ def describe_labels(data: Data) -> list[dict]:
         if (codes >= 0).all():
             continue
         of = dict(name=name, labelled=int((codes[used] >= 0).sum()), rows=int(used.sum()))
-        known = f"{name!r} is known in {of['labelled']:,} of {of['rows']:,} training and validation rows\n"
+        text = f"{name!r} is known in {of['labelled']:,} of {of['rows']:,} training and validation rows\n"
         names = dict(attribute=name, classes=data.classes, values=values.tolist())
         p, said = probability_so_far(x, data.y, codes, data.split, **names)
         if p is None:
-            text = f"{known}the other rows cannot be told yet: {said}"
-            told.append(of | dict(accuracy=None, chance=None, text=text))
-            continue
-        accuracy, chance = said["accuracy"], said["chance"]
-        text = f"{known}a probe is right in {percent(accuracy)} of labelled rows that it has not seen; "
-        text += f"the most frequent value of each class, in {percent(chance)}"
-        told.append(of | dict(accuracy=accuracy, chance=chance, text=text))
+            of |= dict(accuracy=None, chance=None)
+            text += f"the other rows cannot be told yet: {said}"
+        else:
+            of |= {name: said[name] for name in ("accuracy", "chance")}
+            text += f"a probe is right in {percent(said['accuracy'])} of labelled rows that it has not seen; "
+            text += f"the most frequent value of each class, in {percent(said['chance'])}"
+        told.append(of | dict(text=text))
     return told
 
 
 def labelled_data(data: Data) -> Data | None:
     "The labelled rows as data of their own, those of validation among training; None where they are few."
-    coding = without_unlabelled(data.train_groups)
+    groups, _ = without_blanks(data.train_groups)
     known = data.labelled & np.isin(data.split, (0, 1))
-    ids = ids_of_known(coding, data.y, [data.attributes[name] for name in coding.variables[1:]])
-    columns = [*zip(coding.variables, coding.values, np.unravel_index(ids, coding.shape))]
+    columns = [*zip(groups.variables, groups.values, np.unravel_index(groups.ids, groups.shape))]
     if any(np.bincount(codes[known], minlength=len(v)).min() < ENOUGH for _, v, codes in columns):
         return None
-    groups = Groups(ids, coding.variables, coding.values)
     filled = {name: values[codes] for name, values, codes in columns[1:]}
     split = np.where(known, 0, -1).astype(np.int8)
     whole = data.attributes | filled

@@ -20,7 +20,7 @@ from torch.nn.functional import cross_entropy
 from ..algorithm.groups import Groups
 from ..algorithm.schedule import ExpansionSchedule, plain_schedule
 from ..core.arguments import Checked, Count, lookup, number
-from ..data.blanks import labelled_examples
+from ..data.blanks import without_blanks
 
 # %% ../../nbs/07_methods/01_base.ipynb #26b668c9
 @dataclass(frozen=True, eq=False)
@@ -132,7 +132,7 @@ class Method(Checked):
                 f"method {self.name!r} works with the attributes of the {where} examples, and this data has "
                 "none; name an attribute (--attribute), or take a method without groups, 'jtt' or 'lff'."
             )
-        blank = int((~labelled_examples(groups)).sum())
+        blank = int((~without_blanks(groups)[1]).sum())
         if self.needs_groups and blank:
             raise CannotRun(
                 f"method {self.name!r} works with the groups of the training examples, and {blank:,} of "

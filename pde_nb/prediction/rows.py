@@ -26,7 +26,6 @@ from pde_nb.data.examples import (
     find_pictures,
     make_arrays,
     open_npy,
-    string_array,
 )
 from ..data.inputs import Preparation
 from ..data.opening import read_arrays
@@ -121,12 +120,12 @@ def table_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iterat
 def new_cells(column, code: ColumnCode) -> Shaped[np.ndarray, " n"]:
     "The values of new cells: numbers, nan where none fits, or categories as training spells them."
     if code.values is None:
-        return read(column, code.name, code.how)
-    words, texts = pd.factorize(read(column, code.name, code.how))
+        return read(column, code.how)
+    words, texts = pd.factorize(read(column, code.how))
     cells = getattr(column.dtype, "categories", column)
     kinds = ("integer", "floating", "mixed-integer-float", "decimal")
     numbers = pd.api.types.infer_dtype(cells, skipna=True) in kinds
-    return string_array([*spelled(texts.tolist(), code, numbers), "missing"])[words]
+    return np.array([*spelled(texts.tolist(), code, numbers), "missing"], object)[words]
 
 
 STRANGE = 20  # rows of a piece from which on a column without one known category is another column
@@ -170,7 +169,7 @@ def text_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iterato
         remarks, texts = np.full(len(frame), "", object), []
         for name in names:
             cells = frame[name].astype(object)
-            texts.append(string_array([str(text) for text in cells.where(cells.notna(), "")]))
+            texts.append(np.array([str(text) for text in cells.where(cells.notna(), "")], object))
             for row in np.flatnonzero([not text.strip() for text in texts[-1].tolist()]):
                 remarks[row] += f"{'; ' * bool(remarks[row])}{name} is empty"
         yield NewRows(at, Texts(*texts), kept_columns(frame, keep), remarks)

@@ -17,10 +17,9 @@ import torch
 from torch import nn
 
 from ..algorithm.expansion import Schedule
-from ..algorithm.groups import Groups
 from ..core.arguments import lookup, whole_number
 from ..data.batches import Source
-from ..data.blanks import known_values, partial_groups, without_unlabelled
+from ..data.blanks import attribute_groups
 from ..data.dataset import Data, check_data
 from ..data.inputs import make_source
 from ..methods.base import Method, describe
@@ -228,15 +227,13 @@ def divided(data: Data, by) -> Data:
     """The data, its training set divided by the label and some attributes, blanks and all; None: as it is.
 
     Raises `ValueError` for unknown attributes."""
-    coding = without_unlabelled(data.train_groups)
-    names = tuple(by or coding.variables[1:])
-    if names == coding.variables[1:]:
+    label, *others = data.train_groups.variables
+    names = list(by or others)
+    if names == others:
         return data
     attributes = data.attributes | (data.guess.attributes if data.guess else {})
-    columns = [lookup(name, attributes, "attribute") for name in names]
-    values = (coding.values[0], *map(known_values, columns))
-    part = Groups(np.zeros(0, np.int64), (coding.variables[0], *names), values)
-    groups = partial_groups(part, data.y, columns)
+    columns = {name: lookup(name, attributes, "attribute") for name in names}
+    groups = attribute_groups(label, data.y, data.train_groups.values[0], columns, {})
     return replace(data, train_groups=replace(groups, trusted=data.train_groups.trusted))
 
 # %% ../../nbs/09_training/12_spec.ipynb #sp00007
