@@ -38,7 +38,8 @@ def dataset_groups(
     if not {*names} <= {*(there or ())}:
         raise ValueError(
             f"groups={names!r}, and the columns of the data set are {there}. Keep those of the groups when "
-            "you tokenize, or give groups=pde_nb.make_groups(…) and eval_groups=…"
+            "you tokenize, make a data set of a list (datasets.Dataset.from_list), or give "
+            "groups=pde_nb.make_groups(…) and eval_groups=…"
         )
     plain = rows.with_format(None)
     return make_groups(*(np.asarray(plain[name][:]) for name in names), names=names, like=like)
@@ -232,7 +233,7 @@ class RobustTrainer(Trainer):
 
     def get_test_dataloader(self, test_dataset) -> DataLoader:
         "As in a Trainer; predictions are judged by group where the data set has the columns of the groups."
-        has = self.columns and {*self.columns} <= {*test_dataset.column_names}
+        has = self.columns and {*self.columns} <= {*getattr(test_dataset, "column_names", ())}
         self.judged = self.groups_of(test_dataset) if has else None
         return super().get_test_dataloader(test_dataset)
 

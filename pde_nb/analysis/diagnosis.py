@@ -27,6 +27,7 @@ from ..algorithm.groups import Groups, random_rank
 from ..core.arguments import visible, whole_number
 from ..core.statistics import Z, detectable_difference, wilson_interval
 from ..core.tables import Table, percent
+from ..data.blanks import known_values, value_codes
 from ..data.dataset import Data, check_data
 from ..data.examples import Pictures
 from ..grouping.labelling import ENOUGH, labelled_data
@@ -375,8 +376,9 @@ def examine(
 ) -> dict:
     """Everything about one attribute: the `counts` of each class and value, its `state` ('constant',
     'no conflict' or 'examined'), its association with the label, what the tests found, and the verdict."""
-    values, a = np.unique(a, return_inverse=True)
-    table = cross_table(y, a)
+    values = known_values(a)
+    a = value_codes(a, values)  # −1 where an attribute that divides nothing is blank
+    table = cross_table(y[a >= 0], a[a >= 0])
     known = dict(name=name, n_values=len(values), counts=table.tolist(), state="constant")
     if len(values) == 1:
         return known
@@ -384,7 +386,8 @@ def examine(
     cells, v = agreeing(table), known["cramers_v"]
     if not table[~cells].any():
         return known
-    y, a = y[rows], a[rows]
+    seen = a[rows] >= 0
+    x, y, a, weight = x[seen], y[rows][seen], a[rows][seen], weight[seen]
     test = shortcut_test(projected(x), y, a, cells, weight, rng, classes)
     growth = growth_ratio(x, y, a, rng)
     first = spurious_first(growth, rng.uniform(known["v_low"], known["v_high"], 200), rng)
@@ -595,7 +598,7 @@ def diagnose(
     if counts.min() < 2 * FOLDS:
         raise ValueError(
             f"class {data.classes[counts.argmin()]!r} has {counts.min()} of {len(rows):,} examples that the "
-            f"probes see, and at least {2 * FOLDS} are needed: add some, raise max_examples, or leave it out."
+            f"probes see, and at least {2 * FOLDS} are needed: add some, or leave it out."
         )
     val, of_val, apart = data.rows("val"), data.evaluation("val"), np.random.default_rng([seed, 1])
     judged = probe_rows(of_val, max_examples, apart)[0] if len(val) and alike(groups, of_val) else val[:0]
@@ -700,7 +703,7 @@ def details(d: Diagnosis) -> list[str]:
     "All that stands below the verdict and its reasons; of long lists the first lines."
     needed = int(np.ceil((detectable_difference(1) / 0.05) ** 2))
     lines = [f"{d.n_train:,} training examples; 5 points in a group need about {needed:,} on validation"]
-    lines.append(f"tests by probes on {d.inputs} of {d.n_probed:,} of them, every cell weighted equally")
+    lines.append(f"The tests use probes on {d.inputs} of {d.n_probed:,} of them, all cells weighted alike.")
     groups = []
     for g in d.groups:
         row = {"group": g["name"], "training": f"{g['train']:,}", "%": f"{100 * g['train'] / d.n_train:.2f}"}

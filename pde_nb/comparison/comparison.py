@@ -7,6 +7,7 @@ __all__ = ['LENGTHS', 'FILE_NAME', 'check_apart', 'RunFailed', 'run_folder', 'ma
            'combinations', 'within_budget', 'Comparison', 'compare', 'asked_methods']
 
 # %% ../../nbs/11_comparison/02_comparison.ipynb #4148e97f
+import inspect
 import re
 import time
 from dataclasses import dataclass
@@ -47,12 +48,16 @@ from ..training.spec import decide
 LENGTHS = "epochs first_epochs warmup_epochs expand_by expand_every n_expansions".split()
 
 
-def check_apart(tried, fixed):
-    "Raises `ValueError` for a setting that the budget decides, and for one that is tried and fixed."
-    names = set().union(*tried)
+def check_apart(tried, fixed, methods):
+    """Raises `ValueError` for a setting that the budget decides, for one that is tried and fixed, and for one
+    that no method has, of those of `asked_methods`."""
+    names, known = set().union(*tried), {*inspect.signature(decide).parameters, *vars(DEFAULTS["table"])}
+    for method in methods.values():
+        known |= {*(find_method(method) if isinstance(method, str) else method).setting_names()}
     for name in names | fixed.keys():
         if name in LENGTHS:
             raise ValueError(f"the setting {name!r} is for the budget to decide; leave it out.")
+        lookup(name, dict.fromkeys(sorted(known)), "the setting")
         if name in names and name in fixed:
             raise ValueError(f"the setting {name!r} is tried and fixed; name it in tried.")
 
@@ -247,7 +252,7 @@ def compare(
     if not seeds or len(set(seeds)) < len(seeds):
         raise ValueError(f"seeds={seeds}: give at least one, and each once; five allow an interval.")
     tried = tuple(tried or learning_rates(DEFAULTS[data.inputs.kind].lr))
-    check_apart(tried, common)
+    check_apart(tried, common, methods)
     folder = writable_folder(out)
     of_network = {"model", "weights", "inputs", "device", "train_by"} & common.keys()
     data = with_groups(data, groups, **{name: common[name] for name in of_network}, out=folder)

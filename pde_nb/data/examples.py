@@ -230,6 +230,8 @@ def make_arrays(
         check_shape(x)
         if x.ndim == 2 or x.dtype in (np.uint8, np.float32):
             return Arrays(x, path)
+    if hasattr(x, "toarray") or getattr(x, "is_sparse", False):
+        raise ValueError("x is sparse; give a dense array, with all its zeros: x.toarray() or x.to_dense().")
     if hasattr(x, "detach"):
         x = x.detach().cpu()
         x = x.float().numpy() if str(x.dtype) == "torch.bfloat16" else x.numpy()

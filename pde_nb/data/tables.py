@@ -239,8 +239,6 @@ def check_names(column, role: str, kept: bool):
     an attribute, or that seem to be faults; `kept`: words for missing values are kept as names."""
     where = f"{role} {column.name!r}"
     remedy = "correct them or drop their rows"
-    if role != "split":
-        remedy += f", or {option(column.name, 'category')} keeps words as names"
     gone = np.flatnonzero(column.isna().to_numpy())
     if len(gone) and role != "attribute":
         missing = counted(len(gone), "missing value")
@@ -253,6 +251,8 @@ def check_names(column, role: str, kept: bool):
         odd |= ~numbers
     rows = np.flatnonzero(different.spread(odd, False))
     if len(rows):
+        if role != "split":
+            remedy += f", or {option(column.name, 'category')} keeps words as names"
         if role == "attribute":
             word = str(column.iloc[rows[0]])
             remedy += f", or --unlabelled {word!r} (unlabelled={word!r}) takes them for blanks"
@@ -347,7 +347,11 @@ def as_frame(table, text=(), kinds=None):
             if name in frame and frame[name].dtype == object:
                 frame[name] = frame[name].mask(frame[name].astype(str).str.strip() == "")
         return frame
-    frame = need("pandas", "a table").DataFrame(table)
+    try:
+        frame = need("pandas", "a table").DataFrame(table)
+    except (ValueError, TypeError) as e:
+        what = f"a {type(table).__name__} is no table ({str(e).rstrip('!.')})"
+        raise ValueError(f"{what}; give a DataFrame, columns by name, or a list of rows.") from None
     if not len(frame):
         raise ValueError("the table has no rows.")
     check_twice(frame.columns.tolist(), "the table")
