@@ -183,15 +183,13 @@ class SettingOptions:
 
     def split(self) -> tuple[dict, dict]:
         "Settings by name, and options of the inputs. Raises `ValueError` for one given twice."
-        own = "epochs", "lr", "batch_size", "weight_decay", "optimiser"
-        given = {name: getattr(self, name) for name in own if getattr(self, name) is not None}
-        more = set_values(self.set)
-        for name in given.keys() & more.keys():
-            raise ValueError(f"--set {name}: {name} is given by --{name.replace('_', '-')} too.")
-        if isinstance(more.get("augment"), str):
-            more["augment"] = (more["augment"],)
-        inputs = {name: more.pop(name) for name in INPUTS if name in more}
-        return given | more, inputs
+        others = "schedule", "groups", "set"
+        given = [f"{name}={v}" for name, v in vars(self).items() if v is not None and name not in others]
+        settings = set_values([*given, *(self.set or ())])
+        if isinstance(settings.get("augment"), str):
+            settings["augment"] = (settings["augment"],)
+        inputs = {name: settings.pop(name) for name in INPUTS if name in settings}
+        return settings, inputs
 
 # %% ../../nbs/14_cli/02_options.ipynb #op0010
 def set_values(texts: list[str] | None) -> dict:

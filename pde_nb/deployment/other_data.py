@@ -48,7 +48,7 @@ class Judged:
 # %% ../../nbs/12_deployment/02_other_data.ipynb #ju000008
 def judge(
     predictor: Predictor,  # or a `Fit`, which has one
-    rows,  # with the label: DataFrame, dict of columns, path of a table or of arrays, dict of arrays with x
+    rows,  # with the label: as in `new_rows`, or a folder of pictures with metadata.csv
     *,
     label: str | None = None,  # column of the label; None: as in training
     attributes=None,  # columns of attributes; None: those of training that are there
@@ -66,16 +66,18 @@ def judge(
     label, classes = label or preparation.label, np.array(preparation.classes)
     if isinstance(rows, (str, Path)) and (Path(rows).suffix == ".npz" or Path(rows, "x.npy").exists()):
         rows = read_arrays(rows, "x", others=[label, *preparation.attributes, *as_list(attributes)])
+    elif isinstance(rows, (str, Path)) and Path(rows, "metadata.csv").exists():
+        rows = Path(rows, "metadata.csv")
     there = attributes_there(rows, preparation, label)
     how["keep"] = [label, *(there if attributes is None else as_list(attributes))]
     kept, predicted, remarks = [], [], []
     sums = np.zeros(sum(len(code.outputs) for code in preparation.codes))  # of what the network gets
-    for piece in predictor.pieces(rows, **how):
-        kept.append(piece.rows.kept)
-        predicted.append(piece.probabilities.argmax(1))
-        remarks += piece.rows.remarks.tolist()
+    for piece, p in predictor.pieces(rows, **how):
+        kept.append(piece.kept)
+        predicted.append(p.argmax(1))
+        remarks += piece.remarks.tolist()
         if preparation.codes:
-            sums += encode(preparation.codes, piece.rows.inputs.columns).sum(0, dtype=np.float64)
+            sums += encode(preparation.codes, piece.inputs.columns).sum(0, dtype=np.float64)
     columns = {name: np.concatenate([of[name] for of in kept]) for name in how["keep"]}
     labels, predicted = class_positions(columns.pop(label), classes, label), np.concatenate(predicted)
     values = {

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['NETWORK', 'TEMPERATURE', 'predictor_of', 'logits_of', 'how_it_predicts', 'prediction_columns', 'group_of_rows',
-           'save_portable', 'load', 'own_config', 'bare_network', 'reopened', 'OtherCounts', 'evaluate_run']
+           'save_portable', 'load', 'own_config', 'bare_network', 'reopened', 'evaluate_run']
 
 # %% ../../nbs/09_training/13_finished.ipynb #fi00003
 import warnings
@@ -183,10 +183,6 @@ def reopened(folder, data: Data, model=None, device=None, inputs: dict | None = 
     return run
 
 
-class OtherCounts(UserWarning):
-    "A finished run, evaluated again, has other counts than its record."
-
-
 def evaluate_run(
     folder,  # of a finished run
     data: Data,  # the data set that it was trained on
@@ -198,7 +194,7 @@ def evaluate_run(
     """Evaluate the weights in a run folder.
 
     Raises `ValueError` for an unfinished or damaged run, other data, and a model that cannot be rebuilt.
-    Warns with `OtherCounts` where counts are not those of the record.
+    Warns with `RuntimeWarning` where counts are not those of the record.
     """
     run = reopened(folder, data, model, device, inputs)
     if not run.data.evaluation(split).counts.any():
@@ -213,6 +209,6 @@ def evaluate_run(
                 f"{had.n_correct:,} were when the run ended, or in other groups. On the same kind of device "
                 "another processor or version of torch rounds otherwise; a larger difference means that "
                 "pictures were replaced.",
-                OtherCounts,
+                RuntimeWarning,
             )
     return counts
