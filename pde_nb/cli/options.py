@@ -21,7 +21,10 @@ SCREEN = "-"  # in place of a file: the standard output
 
 def whole(kind, tokens) -> int:
     "A whole number as it was typed: cyclopts itself rounds. Raises `ValueError` for any other text."
-    return int(tokens[0].value)
+    text = tokens[0].value
+    if not text.lstrip("+-").isdecimal():
+        raise ValueError(f"{text!r} is no whole number")
+    return int(text)
 
 
 def check_file(kind, where: str | None):

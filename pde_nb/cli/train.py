@@ -92,8 +92,8 @@ def train(
     if not is_main():
         return
     answer(json, fit.record.figures(fit.record.splits[-1]).to_dict(), *told, f"\nwritten to {out}")
-    predict = command_line("predict", out, "--data", "new.csv")
-    say_next(command_line("report", out, "--html"), command_line("eval", out), predict)
+    judge = [command_line("eval", out)] if "test" in fit.record.splits else []
+    say_next(command_line("report", out, "--html"), *judge, command_line("predict", out, "--data", "new.csv"))
 
 # %% ../../nbs/14_cli/03_train.ipynb #cm0005
 def compare(
@@ -126,9 +126,10 @@ def compare(
         out: folder of runs and results; default runs/compare-DATA
         log: each epoch goes there at once: csv, tensorboard, or both
         jobs: runs side by side, each in a process of its own, ≥ 1; or the address of a Dask scheduler
-        print_runs: print a pde train for each run that is known, to be made anywhere; compare reads them
+        print_runs: print a pde train for each run that is known, of several settings those of the first seed,
+            to be made anywhere; compare reads them and makes the others
     """
-    from pde_nb.comparison.comparison import combinations, run_folder
+    from pde_nb.comparison.comparison import asked_methods, check_apart, combinations, run_folder
     from pde_nb.comparison.comparison import compare as compare_all
     from pde_nb.core.arguments import number
     from pde_nb.report.report import comparison_page
@@ -148,6 +149,7 @@ def compare(
     how |= dict(schedule=asked.schedule, model=network.model, weights=network.start, inputs=inputs)
     how |= dict(device=network.device, groups=asked.groups, on_epoch=log, passes=budget, **settings)
     if print_runs:
+        check_apart(tried or (), settings, asked_methods(how["methods"]))
         words = [*data_words(opened.opened() | vars(network)), "--groups", asked.groups]
         return show("\n".join(run_lines(data, folder, words, settings | inputs, how)))
     with workers(jobs) as n:
