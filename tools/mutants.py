@@ -118,7 +118,7 @@ FAULTS = {  # module → what would be wrong → the text, and what is put in it
         ),
     },
     "data.encoding": {
-        "columns are scaled by the test rows too": ("rows.std(0, dtype=", "x.std(0, dtype="),
+        "columns are scaled by the test rows too": ("rows[train[at : at + len(rows)]]", "rows[:]"),
         "a category that training lacks passes for another": ("column) >= 0", "column) >= -1"),
     },
     "theory.network": {
