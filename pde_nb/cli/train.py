@@ -71,7 +71,9 @@ def train(
             show(*parts, stream=sys.stderr if json == SCREEN else None)
 
     def say_plan(run, config):
-        begins = f"begins with {len(run.method.pacing.active(0)):,} of {len(run.train_rows):,} examples"
+        plan, n = run.method.pacing.plan, len(run.train_rows)
+        first, last = len(plan.active(0)), len(plan.active(plan.n_stages - 1))
+        begins = f"begins with {first:,} of {n:,} examples" + f", ends with {last:,} at most" * (last > first)
         say("model {model}, weights {weights}, on {device}".format(**config))
         say(f"settings {settings_text(config['settings'])}")
         say(f"method {run.method.name}, {settings_text(run.method.settings())}; {begins}")

@@ -96,7 +96,8 @@ class ColumnCode:
     @classmethod
     def from_dict(cls, plain: dict) -> "ColumnCode":
         how = dict(plain["how"])
-        how.pop("units", None)  # of numbers in the first runs; new ones are read bare
+        if any(how.pop("units", ())):
+            raise ValueError(f"column {plain['name']!r} has numbers with a unit; train again on bare ones.")
         values = None if plain["values"] is None else np.array(plain["values"], str)
         standard = plain["standard"] and Standard.from_dict(plain["standard"])
         return cls(plain["name"], HowRead(**how), standard, values, plain["middle"])

@@ -145,6 +145,8 @@ class Predictor:
             ours = dict(predicted=self.classes.astype(object)[p.argmax(1)])
             ours |= dict(zip(probability_names(self.classes), p.T), remark=piece.remarks)
             kept = {f"kept {k}" if k in ("row", *ours) else k: values for k, values in piece.kept.items()}
+            if len(kept) < len(piece.kept):
+                raise ValueError(f"two of the columns {', '.join(piece.kept)} would have one name; keep one.")
             yield {"row": np.arange(piece.first, piece.first + len(piece)), **kept, **ours}
 
     def table(self, rows, **how):  # a DataFrame

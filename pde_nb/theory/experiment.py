@@ -8,7 +8,6 @@ __all__ = ['CASES', 'EVERY', 'SHOWN', 'SYNTHETIC_METHODS', 'SYNTHETIC_PRESETS', 
            'seed_records', 'run_tasks', 'agreement', 'synthetic_table', 'table_text', 'fig_synthetic']
 
 # %% ../../nbs/03_theory/08_experiment.ipynb #e384eb38
-import warnings
 from copy import copy
 from dataclasses import dataclass
 from itertools import islice
@@ -80,10 +79,8 @@ class Run:
         for_train, for_test, for_balanced, for_weights, for_valid = streams
         features = draw_features(p.dim, for_train, np.float32)
         train = draw_sample(model, p.n_train, for_train, features)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that most examples stay unused is the released schedule
-            schedule = Schedule(1, p.expand_by, 1, draw=p.draw)
-            plan = expansion_plan(make_groups(train.y, train.a), schedule, seed)
+        schedule = Schedule(1, p.expand_by, 1, draw=p.draw)
+        plan = expansion_plan(make_groups(train.y, train.a), schedule, seed)
         outside = np.setdiff1d(np.arange(len(train)), plan.order)  # what the plan leaves out comes last
         shape = (p.n_filters, p.dim + p.biases)
         W = for_weights.uniform(-1, 1, shape) if p.init == "uniform" else for_weights.standard_normal(shape)

@@ -145,7 +145,8 @@ def preset_for(data: Data, method: str, variant: str) -> Preset:
         warnings.warn(
             f"preset={variant!r} was made for the {published.sum():,} published examples of {data.name!r}; "
             f"this data has {np.sum(data.split >= 0):,}, or other labels. The figures of its source are not "
-            "to be expected."
+            "to be expected.",
+            RuntimeWarning,  # which the commands show
         )
     return PRESETS[data.name, method, variant]
 

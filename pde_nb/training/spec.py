@@ -8,7 +8,6 @@ __all__ = ['RunSpec', 'choose', 'chosen_model', 'chosen_inputs', 'decide', 'buil
 # %% ../../nbs/09_training/12_spec.ipynb #sp00001
 import inspect
 import json
-import warnings
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -176,24 +175,22 @@ def decide(
     asked = dict(schedule=schedule, preset=preset, inputs=inputs, train_by=train_by)
     base, schedule, model, inputs, train_by = choose(data, model, method, **asked)
     kind = data.inputs.kind
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # `build` will say it again, for the report
-        groups = divided(data, train_by).groups("train")
-        method = chosen_method(method, base, schedule, kind, groups)
-        settings = base.settings if base else DEFAULTS[kind]
-        general, own = vars(settings), method.setting_names()
-        for name in changes:
-            lookup(name, dict.fromkeys([*general, *own]), f"method {method.name!r}: the setting")
-        settings = replace(settings, **{name: changes[name] for name in changes if name in general})
-        if of_method := {name: changes[name] for name in changes if name in own}:
-            method = method.changed(of_method, groups)
-        seed = whole_number("seed", seed, 0)
-        bound = method.begin(groups, seed, len(data.rows("val")), settings.patience)
-        first_settings = bound.first()[1] if bound.first() else {}
-        for name in first_settings:
-            lookup(name, vars(settings), "first_settings: the setting")
-        replace(settings, **first_settings)  # raises for a value that is out of range
-        method = replace(bound)  # with what was left open, such as the numbers of a fixed schedule
+    groups = divided(data, train_by).groups("train")
+    method = chosen_method(method, base, schedule, kind, groups)
+    settings = base.settings if base else DEFAULTS[kind]
+    general, own = vars(settings), method.setting_names()
+    for name in changes:
+        lookup(name, dict.fromkeys([*general, *own]), f"method {method.name!r}: the setting")
+    settings = replace(settings, **{name: changes[name] for name in changes if name in general})
+    if of_method := {name: changes[name] for name in changes if name in own}:
+        method = method.changed(of_method, groups)
+    seed = whole_number("seed", seed, 0)
+    bound = method.begin(groups, seed, len(data.rows("val")), settings.patience)
+    first_settings = bound.first()[1] if bound.first() else {}
+    for name in first_settings:
+        lookup(name, vars(settings), "first_settings: the setting")
+    replace(settings, **first_settings)  # raises for a value that is out of range
+    method = replace(bound)  # with what was left open, such as the numbers of a fixed schedule
     return RunSpec(
         data=data.name,
         data_digest=data.digest,
