@@ -284,8 +284,8 @@ class ExpansionBatches:
             fewest = min(self.size, int(lengths.min(initial=self.size)))
             if fewest < self.parts or not len(lengths):
                 raise ValueError(
-                    f"ranks={self.parts}: of {len(lengths)} epochs the smallest batch has {fewest:,} "
-                    "examples, too few. Use a larger batch size, or fewer processes."
+                    f"ranks={self.ranks}, turns={self.parts // self.ranks}: of {len(lengths)} epochs the "
+                    f"smallest batch has {fewest:,} examples, too few. Use a larger batch size, or fewer processes."
                 )
             rest = lengths % self.size
             steps = lengths // self.size + ((rest >= max(2, self.parts)) | (lengths < self.size))
@@ -310,7 +310,7 @@ class ExpansionBatches:
         return self._last[2][step - self.ends[place]]
 
     def __len__(self) -> int:
-        "What the pass that runs or comes next has in all, however much of it was made before."
+        "Batches of this rank in the whole pass, those before `start` included."
         return int(self.ends[-1]) * self.parts // self.ranks
 
     def __iter__(self) -> Iterator[list[int]]:

@@ -143,7 +143,7 @@ class Method(Checked):
     def setup(self):
         "Work out, once, what follows from `self.groups` and `self.seed`."
 
-    # an epoch: what it draws from and at which rate, whether it is still to come; and what it shows
+    # an epoch: the schedule, and what is shown
 
     def make_pacing(self) -> ExpansionSchedule:
         "The schedule of a run, which is asked and told of every epoch: here all examples in each."
@@ -203,7 +203,7 @@ class Method(Checked):
         return None
 
     def after_first(self, first, model: nn.Module) -> list[str]:
-        "Use the result of the first stage, a `FirstStage`; notes for the report."
+        "Use the result of the first stage, a `FirstStageResult`; notes for the report."
         return []
 
 

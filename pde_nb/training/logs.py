@@ -46,7 +46,7 @@ def progress_bar(run, on: bool):  # a `Trainer`
 
         yield show
 
-
+# %% ../../nbs/09_training/11_logs.ipynb #f23e1924
 def time_limit(seconds: float):
     "A callback that ends a run once its time is up and there is a model."
 
