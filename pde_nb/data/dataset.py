@@ -309,6 +309,8 @@ def _labels(y, name, classes):
         classes = tuple(map(str, values.tolist()))
     else:
         classes = tuple(map(str, classes))
+        if len(set(classes)) < len(classes):
+            raise ValueError(f"classes={classes} names a class twice; give each its own name.")
         if not np.isin(column, range(len(classes))).all():
             raise ValueError(
                 f"{name} has the values {', '.join(map(str, np.unique(column)[:9]))}; "
