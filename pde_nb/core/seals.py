@@ -64,12 +64,10 @@ MAKE_AGAIN = "restore it, or move it away and give the command that makes it aga
 COPY_AGAIN = "copy the folder again from where it was trained, or train again in another folder"  # of a run
 
 
-def json_text(value) -> str:
+def json_text(content: dict) -> str:
     "JSON in which each item of a list of records has a line of its own."
-    if not isinstance(value, dict):
-        return json.dumps(value, indent=1) + "\n"
     items = []
-    for key, item in value.items():
+    for key, item in content.items():
         text = json.dumps(item)
         if isinstance(item, list) and item and isinstance(item[0], dict):
             text = "[\n" + ",\n".join(f"  {json.dumps(record)}" for record in item) + "\n ]"

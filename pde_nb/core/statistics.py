@@ -78,13 +78,11 @@ def detectable_difference(
 # %% ../../nbs/01_core/04_statistics.ipynb #mv000031
 def holm(p: list[float]) -> list[float]:
     "Holm's correction of p-values; nan stays nan and does not count."
-    order = [i for i in np.argsort(p) if not np.isnan(p[i])]
-    out = [float("nan")] * len(p)
-    high = 0.0
-    for rank, i in enumerate(order):
-        high = max(high, min(1.0, (len(order) - rank) * p[i]))
-        out[i] = high
-    return out
+    out = np.array(p, float)
+    order = np.argsort(out)[: np.isfinite(out).sum()]  # nan comes last
+    raised = out[order] * np.arange(len(order), 0, -1)
+    out[order] = np.minimum(np.maximum.accumulate(raised), 1)
+    return out.tolist()
 
 # %% ../../nbs/01_core/04_statistics.ipynb #st990010
 FAR = 1000.0  # spreads

@@ -7,8 +7,13 @@ __all__ = ['UNLABELLED', 'JUDGED', 'blank_cells', 'dates_as_text', 'plain_text',
            'attribute_groups', 'without_blanks', 'known_groups', 'Guess']
 
 # %% ../../nbs/04_data/02_blanks.ipynb #bl000004
+from dataclasses import dataclass
+
 import numpy as np
+import pandas as pd
 from jaxtyping import Bool, Int, Int8, Shaped
+
+from ..algorithm.groups import Groups, Overlap, make_groups
 
 # %% ../../nbs/04_data/02_blanks.ipynb #bl000007
 UNLABELLED = "(no label)"
@@ -19,8 +24,6 @@ def blank_cells(
     unlabelled=None,  # a value that stands for a blank, such as -1; -1.0 and '-1' are the same
 ) -> Bool[np.ndarray, " n"]:
     "Which cells of a column have no value: None, nan, an empty text, '(no label)'."
-    import pandas as pd
-
     column = np.asarray(values)
     if column.ndim != 1 or (column.dtype.kind in "biu" and unlabelled is None):
         return np.zeros(len(column), bool)
@@ -32,8 +35,6 @@ def blank_cells(
 
 def dates_as_text(values):
     "A column as it is; of dates and times, which it may hold as such, the words: '2020-01-31'."
-    import pandas as pd
-
     kind = pd.api.types.infer_dtype(np.asarray(values), skipna=True)
     if not kind.startswith(("date", "timedelta")):
         return values
@@ -56,8 +57,6 @@ def mask_blanks(frame, names: list[str], unlabelled=None):
 # %% ../../nbs/04_data/02_blanks.ipynb #bl000010
 def known_values(column: Shaped[np.ndarray, " n"]) -> Shaped[np.ndarray, " values"]:
     "The different values of the cells that have one, sorted."
-    import pandas as pd
-
     return np.unique(pd.Series(column).dropna().unique().tolist())
 
 
@@ -66,14 +65,9 @@ def value_codes(
     values: Shaped[np.ndarray, " values"],
 ) -> Int[np.ndarray, " n"]:
     "The position of each cell among the values; −1 for a blank."
-    import pandas as pd
-
     return pd.Index(values).get_indexer(column)
 
 # %% ../../nbs/04_data/02_blanks.ipynb #bl000014
-from ..algorithm.groups import Groups, Overlap, make_groups
-
-
 def attribute_groups(
     label: str,  # what it is called
     y: Int[np.ndarray, " n"],  # position of each label in `classes`
@@ -122,8 +116,6 @@ def known_groups(
     return Overlap(member, groups.names)
 
 # %% ../../nbs/04_data/02_blanks.ipynb #bl000020
-from dataclasses import dataclass
-
 JUDGED = {
     "labelled": "groups that were labelled by hand",
     "some": "the part that was labelled by hand",

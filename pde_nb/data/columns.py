@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['YES_OR_NO', 'KINDS', 'LOOK_AT', 'LEAST_ROWS', 'WAYS', 'SHOWN', 'says_missing', 'as_number', 'has_unit', 'days_of',
            'days_since_1970', 'HowRead', 'Distinct', 'distinct', 'is_numbers', 'read', 'number_values', 'Reading',
-           'understand', 'doubtful', 'why_identity', 'best_way', 'how_texts', 'listed', 'counted', 'refuse', 'option']
+           'understand', 'doubtful', 'why_identity', 'best_way', 'how_texts', 'listed', 'refuse', 'option']
 
 # %% ../../nbs/04_data/01_columns.ipynb #cu000003
 import re
@@ -13,6 +13,7 @@ import shlex
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Bool, Float, Int, Shaped
 
 from ..core.statistics import far_rows
@@ -63,8 +64,6 @@ def days_of(texts: list[str], day_first: bool | None) -> Float[np.ndarray, " n"]
     """Days from 1970-01-01 (UTC, where a text names its zone) to dates; nan for what is none.
 
     `day_first`: the day stands before the month; None: no text with the year behind is a date."""
-    import pandas as pd
-
     cells = pd.Series(texts, dtype=object).str.strip()
     if day_first is not None:
         marks, order = ("-/.", r"\4-\3-\1") if day_first else ("-/", r"\4-\1-\3")
@@ -76,8 +75,6 @@ def days_of(texts: list[str], day_first: bool | None) -> Float[np.ndarray, " n"]
 
 def days_since_1970(stamps) -> Float[np.ndarray, " n"]:
     "Days, of a Series of dates that have a zone."
-    import pandas as pd
-
     days = (stamps - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
     return days.to_numpy(np.float64, na_value=np.nan)
 
@@ -119,8 +116,6 @@ class Distinct:
 
 def distinct(column) -> Distinct:
     "The different cells of a pandas Series. Raises `ValueError` where they hold lists or arrays."
-    import pandas as pd
-
     try:
         codes, values = pd.factorize(column.to_numpy() if column.dtype == object else column)
     except TypeError:  # a list has no hash
@@ -145,8 +140,6 @@ def read(
     """The values of cells: float64, nan where none fits; of a category strings (objects), or None.
 
     Numbers may be the column's own memory. Raises `ValueError` where cells hold lists or arrays."""
-    import pandas as pd
-
     if how.kind == "category":
         words = column.astype(object).map(str, na_action="ignore")
         return words.where(words.notna(), None).to_numpy()
@@ -155,18 +148,15 @@ def read(
     if how.kind != "date" and pd.api.types.infer_dtype(column, skipna=True) == "decimal":
         column = column.astype(np.float64)
     if how.kind != "date" and is_numbers(column):
-        plain = column.dtype == np.float64  # as it is: no copy
-        values = column.to_numpy() if plain else column.to_numpy(np.float64, na_value=np.nan)
+        values = column.to_numpy(np.float64, na_value=np.nan)  # those that are float64 are not copied
     else:
         different = distinct(column)
         values = different.spread(number_values(different, how))
-    fit = np.isfinite(values)
+    below = -np.inf if how.far_below is None else how.far_below
+    above = np.inf if how.far_above is None else how.far_above
+    fit = (values > below) & (values < above)  # nan is in no range
     if how.kind == "boolean":
         fit &= np.isin(values, (0, 1))
-    if how.far_below is not None:
-        fit &= values > how.far_below
-    if how.far_above is not None:
-        fit &= values < how.far_above
     return values if fit.all() else np.where(fit, values, np.nan)
 
 
@@ -234,8 +224,6 @@ def doubtful(name: str, what: str) -> ValueError:
 
 def why_identity(values: Shaped[np.ndarray, " n"]) -> str:
     "Why words or numbers name the rows and measure nothing; '' where they may measure something."
-    import pandas as pd
-
     n, counts = len(values), pd.Series(values).value_counts(dropna=False).to_numpy()
     if len(counts) == 1:
         return "one value only"
@@ -316,11 +304,6 @@ def listed(column, rows) -> str:
     texts = ["a missing value" if gone else repr(str(cell)) for cell, gone in zip(first, first.isna())]
     more = f" and {len(rows) - SHOWN:,} more" if len(rows) > SHOWN else ""
     return ", ".join(f"{text} in row {row}" for text, row in zip(texts, rows)) + more
-
-
-def counted(n: int, what: str) -> str:
-    "'1 cell', '3 cells'."
-    return f"{n:,} {what}{'s' * (n != 1)}"
 
 # %% ../../nbs/04_data/01_columns.ipynb #cu000025
 def refuse(reading: Reading, column):

@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Bool, Float, Int, Shaped
 
-from ..core.environment import need
+from .blanks import value_codes
 from .columns import HowRead
 
 # %% ../../nbs/04_data/10_encoding.ipynb #ec000006
@@ -79,8 +80,7 @@ class ColumnCode:
 
     def positions(self, column: Shaped[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
         "Which known category each value is; −1 for none of them."
-        known = need("pandas", "a table").Index(self.values.astype(object))
-        return known.get_indexer(np.asarray(column, object))
+        return value_codes(np.asarray(column, object), self.values.astype(object))
 
     def known(self, column: Shaped[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
         "Which cells have a number, or a category that training knows."
@@ -129,7 +129,7 @@ def learn_column(
 ) -> ColumnCode:
     "The code of a column of a table. Raises `ValueError` for more than `MAX_CATEGORIES`."
     if column.dtype.kind not in "biuf":
-        values = np.unique(need("pandas", "a table").unique(column[train].astype(object)).astype(str))
+        values = np.unique(pd.unique(column[train].astype(object)).astype(str))
         if len(values) > MAX_CATEGORIES:
             raise ValueError(
                 f"column {name!r} has {len(values):,} different values in training, more than "

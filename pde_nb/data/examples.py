@@ -135,7 +135,7 @@ def find_pictures(
 
     Raises `ValueError` for a folder or a file that is missing, and for a name that leads out of the folder.
     """
-    if not Path(root).is_dir():
+    if root is None or not Path(root).is_dir():
         raise ValueError(
             f"there is no folder {root}; root= must be the folder that the picture names are relative to."
         )
