@@ -9,7 +9,7 @@ __all__ = ['ROW_NUMBERS', 'TOLD', 'FILE_COLUMNS', 'read_table', 'table_pieces', 
 
 # %% ../../nbs/04_data/05_tables.ipynb #ta000003
 import gzip
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -128,7 +128,8 @@ def errors_of_file(path):
 
 def check_twice(names, where):
     "Raises `ValueError` for columns of one name."
-    twice = sorted({str(name) for name in names if names.count(name) > 1})
+    names = [*map(str, names)]
+    twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(
             f"{where} has more than one column named {', '.join(map(repr, twice))}; rename all but one."
@@ -337,6 +338,8 @@ def as_frame(table, text=(), kinds=None):
                 frame[name] = frame[name].mask(frame[name].astype(str).str.strip() == "")
         return frame
     try:
+        if isinstance(table, Mapping):  # a Series counts by position, as an array does
+            table = {name: getattr(column, "array", column) for name, column in table.items()}
         frame = pd.DataFrame(table)
     except (ValueError, TypeError) as e:
         what = f"a {type(table).__name__} is no table ({str(e).rstrip('!.')})"
