@@ -21,7 +21,7 @@ from pde_nb.algorithm.groups import (
     overlapping_groups,
     random_rank,
 )
-from ..core.arguments import did_you_mean, lookup
+from ..core.arguments import lookup
 from ..core.tables import Table
 from pde_nb.data.blanks import (
     Guess,
@@ -48,13 +48,7 @@ _SPLIT_CODES = {
 
 def split_code(value) -> int:
     "0, 1, 2 or −1 for the name or number of a split. Raises `ValueError` for any other."
-    key = plain_text(value).lower()
-    if key not in _SPLIT_CODES:
-        raise ValueError(
-            f"there is no split {value!r}{did_you_mean(key, _SPLIT_CODES)}; "
-            "use train, val, test or unused, or 0, 1, 2 or -1."
-        )
-    return _SPLIT_CODES[key]
+    return lookup(plain_text(value).lower(), _SPLIT_CODES, "split")
 
 
 def split_codes(split) -> Int8[np.ndarray, " n"]:
@@ -417,5 +411,4 @@ def from_arrays(
             "x is a large mapped array; give the path of its .npy file, which then stays on the disk, or "
             "numpy.array(x) for a part of it."
         )
-    attributes = {} if attribute is None else attribute
-    return make_data(make_arrays(x), y, attributes, split, **options)
+    return make_data(make_arrays(x), y, {} if attribute is None else attribute, split, **options)

@@ -5,21 +5,24 @@
 # %% auto #0
 __all__ = ['OF_KINDS', 'FILES', 'PREPARATION', 'load_tokenizer', 'TokenCode', 'TokenSource', 'ArraySource', 'learn_features',
            'PixelCode', 'make_source', 'Preparation', 'prepared', 'picture_array', 'write_preparation',
-           'read_preparation', 'with_tuples', 'read_tokenizer']
+           'read_preparation', 'with_tuples']
 
 # %% ../../nbs/04_data/11_inputs.ipynb #fa80abd9
 import hashlib
 import mmap
 import zlib
-from dataclasses import dataclass, replace
+from copy import deepcopy
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 from tqdm import tqdm
 
+from ..core.arguments import number
 from ..core.environment import load_pretrained, need
 from ..core.seals import COPY_AGAIN, read_sealed, write_sealed, write_whole
 from pde_nb.data.batches import (
@@ -103,20 +106,17 @@ class TokenSource(Source):
         super().__init__(inputs, device)
         self.tokenizer = load_tokenizer(tokenizer)
         limit = self.tokenizer.model_max_length if self.tokenizer.model_max_length < 1e6 else None
-        if max_tokens is not None and not 4 <= max_tokens <= (limit or np.inf):
-            raise ValueError(
-                f"max_tokens={max_tokens}; give a number from 4 to {limit or 'what the model can read'}."
-            )
+        if max_tokens is not None:
+            max_tokens = number("max_tokens", max_tokens, 4, whole=True, high=limit)
         self.max_tokens = max_tokens or limit
-        self.pad, self.left = self.tokenizer.pad_token_id, self.tokenizer.padding_side == "left"
         n_cut = self.tokenise(inputs.first, inputs.second, progress)
         self.check_tokens()
         if n_cut:
             cut = f"are longer than {self.max_tokens} tokens and were cut"
             self.notes = (f"{n_cut} of {len(self)} texts {cut}",)
         sums = [zlib.crc32(numbers.tobytes()) for numbers in (self.ids, self.lengths)]
-        self.settings = (self.max_tokens, *sums, self.pad, self.left)
         known, pairs = self.tokenizer, inputs.second is not None
+        self.settings = (self.max_tokens, *sums, known.pad_token_id, known.padding_side == "left")
         special = {k: str(text) for k, text in known.special_tokens_map.items() if isinstance(text, str)}
         taken = tuple(known.model_input_names)
         code = TokenCode(inputs.names, pairs, self.max_tokens, special, known.padding_side, taken)
@@ -150,9 +150,7 @@ class TokenSource(Source):
             raise ValueError(
                 f"{none.sum()} texts have no token, the first at position {none.argmax()}; drop empty texts."
             )
-        unknown = (
-            0 if self.tokenizer.unk_token_id is None else (self.ids == self.tokenizer.unk_token_id).sum()
-        )
+        unknown = (self.ids == self.tokenizer.unk_token_id).sum()  # none where it has no such token
         known = (~np.isin(self.ids, self.tokenizer.all_special_ids)).sum()
         if unknown > known:
             raise ValueError(
@@ -162,18 +160,18 @@ class TokenSource(Source):
 
     def batch(self, rows, rng=None) -> dict[str, Int[Tensor, "b longest"]]:
         "input_ids, attention_mask and, where the tokenizer has them, token_type_ids."
-        n = self.lengths[rows]
-        longest = int(n.max(initial=0))
-        place = np.arange(longest)
-        real = place >= longest - n[:, None] if self.left else place < n[:, None]
-        flat = np.repeat(self.starts[rows] - (np.cumsum(n) - n), n) + np.arange(n.sum())
-        ids = np.full(real.shape, self.pad, np.int64)
-        ids[real] = self.ids[flat]
-        arrays = {"input_ids": ids, "attention_mask": real.astype(np.int64)}
+        lengths = self.lengths[rows]
+        places = [slice(at, at + n) for at, n in zip(self.starts[rows], lengths)]
+
+        def padded(parts, fill: int = 0) -> Tensor:
+            parts = [torch.from_numpy(part.astype(np.int64)) for part in parts]
+            return pad_sequence(parts, True, fill, self.tokenizer.padding_side).to(self.device)
+
+        batch = {"input_ids": padded([self.ids[place] for place in places], self.tokenizer.pad_token_id)}
+        batch["attention_mask"] = padded(map(np.ones, lengths))
         if self.types is not None:
-            arrays["token_type_ids"] = np.zeros(real.shape, np.int64)
-            arrays["token_type_ids"][real] = self.types[flat]
-        return {name: torch.from_numpy(array).to(self.device) for name, array in arrays.items()}
+            batch["token_type_ids"] = padded([self.types[place] for place in places])
+        return batch
 
 # %% ../../nbs/04_data/11_inputs.ipynb #b98f53af
 class ArraySource(Source):
@@ -339,12 +337,8 @@ class Preparation:
         return [self.image] if self.image else []
 
     @classmethod
-    def learn(
-        cls,
-        data: Data,
-        source: Source,  # that `make_source` made of it
-    ) -> "Preparation":
-        "All that new rows need to become what the rows of a data set became."
+    def learn(cls, data: Data, source: Source) -> "Preparation":
+        "All that new rows need to become what the rows of a data set became in its source."
         groups = getattr(data.eval_groups, "variables", ())
         if set(data.train_groups.variables[1:]) <= set(data.attributes) and data.guess:
             groups = data.train_groups.variables  # judged in the groups of the rows that have a label
@@ -401,23 +395,18 @@ def picture_array(preparation: Preparation, inputs) -> np.ndarray:
 
 # %% ../../nbs/04_data/11_inputs.ipynb #pr000010
 FILES = ("preparation.json", "tokenizer.json")  # of a preparation in a folder
-PREPARATION = (
-    "the preparation of a model",
-    "kind classes label attributes group_by shape codes standard pixels tokens image",
-)
+_NAMES = [field.name for field in fields(Preparation) if field.name != "tokenizer"]
+PREPARATION = "the preparation of a model", " ".join(_NAMES)
 
 
 def write_preparation(folder, preparation: Preparation):
     "Write the files of a preparation into a folder."
     folder = Path(folder)
     if preparation.tokenizer is not None:
-        from tokenizers import Tokenizer
-
-        bare = Tokenizer.from_str(preparation.tokenizer.backend_tokenizer.to_str())
+        bare = deepcopy(preparation.tokenizer.backend_tokenizer)
         bare.no_truncation()  # nor what else the last call left in it
         bare.no_padding()
-        text = bare.to_str()
-        write_whole(folder / "tokenizer.json", lambda path: Path(path).write_text(text, encoding="utf-8"))
+        write_whole(folder / "tokenizer.json", lambda path: bare.save(str(path), pretty=False))
     plain = as_plain(replace(preparation, tokenizer=None))
     del plain["tokenizer"]  # it has a file of its own
     write_sealed(folder / "preparation.json", plain)
@@ -427,7 +416,11 @@ def read_preparation(folder) -> Preparation:
     "The preparation in a folder. Raises `ValueError` for one that is not there or damaged."
     folder = Path(folder)
     plain = with_tuples(read_sealed(folder / "preparation.json", PREPARATION, COPY_AGAIN))
-    tokens = plain["tokens"] and TokenCode(**with_tuples(plain["tokens"]))
+    tokenizer = None
+    if tokens := plain["tokens"]:
+        tokens, library = TokenCode(**with_tuples(tokens)), need("transformers", "a model of texts")
+        how = dict(padding_side=tokens.side, model_input_names=list(tokens.inputs), **tokens.special)
+        tokenizer = library.PreTrainedTokenizerFast(tokenizer_file=str(folder / "tokenizer.json"), **how)
     return Preparation(
         **{name: plain[name] for name in ("kind", "classes", "label", "group_by", "shape", "image")},
         attributes=with_tuples(plain["attributes"]),
@@ -435,26 +428,10 @@ def read_preparation(folder) -> Preparation:
         standard=plain["standard"] and Standard.from_dict(plain["standard"]),
         pixels=plain["pixels"] and PixelCode(**with_tuples(plain["pixels"])),
         tokens=tokens,
-        tokenizer=tokens and read_tokenizer(folder / "tokenizer.json", tokens),
+        tokenizer=tokenizer,
     )
 
 
 def with_tuples(plain: dict) -> dict:
     "A dictionary with tuples in place of lists."
     return {name: tuple(value) if isinstance(value, list) else value for name, value in plain.items()}
-
-
-def read_tokenizer(path: Path, code: TokenCode):
-    "The tokenizer in a file. Raises `ValueError` for one that is damaged."
-    transformers = need("transformers", "a model of texts")
-    try:
-        return transformers.PreTrainedTokenizerFast(
-            tokenizer_file=str(path),
-            padding_side=code.side,
-            model_input_names=list(code.inputs),
-            **code.special,
-        )
-    except Exception as e:  # the library raises plain ones
-        raise ValueError(
-            f"{str(path)!r} cannot be read as a tokenizer ({type(e).__name__}); {COPY_AGAIN}."
-        ) from None

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..core.arguments import did_you_mean
+from ..core.arguments import lookup
 from ..core.environment import need
 from .dataset import Data, from_arrays, make_data, split_code
 from .examples import open_npy
@@ -140,10 +140,7 @@ def read_arrays(
                 ".astype(str) and numbers with .astype('float32')."
             ) from None
     for name in names:
-        if name not in has:
-            raise ValueError(
-                f"{str(path)!r} has no array {name!r}{did_you_mean(name, has)}; it has {', '.join(has)}."
-            )
+        lookup(name, dict.fromkeys(has), f"{str(path)!r}: array")
     return arrays
 
 

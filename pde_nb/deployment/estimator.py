@@ -44,8 +44,7 @@ def attribute_columns(sensitive_features, n: int) -> dict[str, np.ndarray]:
     table = pd.DataFrame(given)
     check_consistent_length(np.empty(n), table)
     if isinstance(table.columns, pd.RangeIndex):  # of an array
-        several = len(table.columns) > 1
-        table.columns = [f"sensitive_feature_{i}" if several else "sensitive_feature" for i in table]
+        table = table.add_prefix("sensitive_feature_")
     return {str(name): values.to_numpy(object) for name, values in table.items()}
 
 # %% ../../nbs/12_deployment/01_estimator.ipynb #es000010

@@ -40,14 +40,10 @@ from ..prediction.predictor import Predictor
 from ..prediction.rows import new_rows
 
 # %% ../../nbs/12_deployment/03_export.ipynb #de000021
-def description(predictor: Predictor) -> dict:
-    "What a graph is and how it is fed, as plain values; 'batch' is free."
+def description(predictor: Predictor, x: np.ndarray) -> dict:
+    "What a graph is and how it is fed with rows such as `x`, as plain values; 'batch' is free."
     preparation, classes = predictor.preparation, list(predictor.preparation.classes)
-    name, dtype, shape = "pixels", preparation.pixels and preparation.pixels.dtype, preparation.shape
-    if preparation.kind == "table":
-        name, dtype, shape = "columns", "float64", (len(preparation.codes),)
-    elif preparation.kind == "features":
-        name, dtype = "features", "float32"
+    name = dict(table="columns", features="features").get(preparation.kind, "pixels")
     about = dict(
         model=predictor.name,
         kind=preparation.kind,
@@ -56,7 +52,7 @@ def description(predictor: Predictor) -> dict:
         temperature=predictor.temperature,
         weights_sha256=predictor.identity,
         versions={name: version for name, version in surroundings()["versions"].items() if version},
-        input=dict(name=name, dtype=dtype, shape=["batch", *shape]),
+        input=dict(name=name, dtype=str(x.dtype), shape=["batch", *x.shape[1:]]),
         outputs=[dict(name=of, dtype="float32", shape=["batch", len(classes)]) for of in OUTPUTS],
     )
     if preparation.kind == "table":
@@ -157,13 +153,11 @@ def graph_rows(
         columns = [(code, some.columns[code.name]) for code in preparation.codes]
         x = [cells if code.values is None else code.positions(cells) for code, cells in columns]
         x = np.stack(x, 1).astype(np.float64)
+    elif inputs.kind == "pictures":
+        some = replace(inputs, files=inputs.files[rows])
+        x = picture_array(preparation, some)
     else:
-        if inputs.kind == "pictures":
-            inputs = replace(inputs, files=inputs.files[rows])
-            x = picture_array(preparation, inputs)
-            preparation = replace(preparation, kind="pixels")
-        else:
-            x = np.ascontiguousarray(inputs.x[rows])
+        x = np.array(inputs.x[rows], np.float32 if inputs.kind == "features" else None)
         some = Arrays(x)
     return x, prepared(preparation, some).batch(np.arange(len(rows)))
 
@@ -225,7 +219,7 @@ def export(
     x, batch = graph_rows(preparation, inputs, some)
     network = copy.deepcopy(predictor.model).cpu().eval().requires_grad_(False)
     graph = Graph(network, preparation, predictor.temperature).eval()
-    content = description(predictor)
+    content = description(predictor, x)
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder, path.name)
         write_onnx(graph, x, made, content["input"]["name"])

@@ -22,7 +22,6 @@ class WorstGroupAccuracy(Metric):
 
     Raises `ValueError` for a number of names other than of groups."""
 
-    is_differentiable = False
     higher_is_better = True
     full_state_update = False
 

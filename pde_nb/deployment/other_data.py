@@ -15,7 +15,7 @@ import numpy as np
 
 from ..algorithm.groups import Overlap, make_groups
 from ..algorithm.metrics import Figures, GroupCounts, count_correct, figures, figures_table
-from ..core.arguments import did_you_mean
+from ..core.arguments import lookup
 from ..data.blanks import blank_cells, dates_as_text, known_groups, plain_text
 from ..data.columns import says_missing
 from ..data.encoding import encode, number_or_text
@@ -111,11 +111,7 @@ def attributes_there(rows, preparation: Preparation, label: str) -> list[str]:
     if isinstance(rows, (str, Path)):
         rows = next(table_pieces(rows, 1), {})
     names = list(map(str, rows if isinstance(rows, dict) else rows.columns))
-    if label not in names:
-        raise ValueError(
-            f"the data has no column {label!r} for the label{did_you_mean(label, names)}; name it with label="
-            f" (--label). Its columns are {', '.join(names)}."
-        )
+    lookup(label, dict.fromkeys(names), "label= (--label): the column")
     return [name for name in preparation.attributes if name in names]
 
 

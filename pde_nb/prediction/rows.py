@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['PIECE', 'PICTURES', 'STRANGE', 'ENDINGS', 'NewRows', 'new_rows', 'frames', 'table_rows', 'new_cells',
-           'check_same_column', 'kept_columns', 'text_rows', 'picture_rows', 'pictures_in', 'array_rows']
+           'check_same_column', 'text_rows', 'picture_rows', 'pictures_in', 'array_rows']
 
 # %% ../../nbs/08_prediction/01_rows.ipynb #nw000003
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ from pde_nb.data.examples import (
 )
 from ..data.inputs import Preparation
 from ..data.opening import read_arrays
-from ..data.tables import as_frame, table_pieces
+from ..data.tables import as_frame, table_pieces, text_column
 
 # %% ../../nbs/08_prediction/01_rows.ipynb #nw000005
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,7 @@ def new_rows(
 
 # %% ../../nbs/08_prediction/01_rows.ipynb #nw000007
 def frames(rows, preparation: Preparation, columns: list[str], size: int, keep, skip) -> Iterator[tuple]:
-    "Position and DataFrame of each piece of a table; its columns are checked first."
+    "Position, DataFrame and kept columns of each piece of a table; None where a kept value is missing."
     if isinstance(rows, (str, Path)):
         how = {code.name: code.how for code in preparation.codes}
         literal = [name for name in columns if name not in how or how[name].literal] + keep
@@ -96,13 +96,16 @@ def frames(rows, preparation: Preparation, columns: list[str], size: int, keep, 
                 f"was trained on or which is to be kept; they have {', '.join(names)}."
             )
         if at + len(frame) > skip:
-            yield max(at, skip), frame[max(skip - at, 0) :]
+            rest = frame[max(skip - at, 0) :]
+            kept = {name: rest[name].astype(object) for name in keep}
+            kept = {name: column.where(column.notna(), None).to_numpy() for name, column in kept.items()}
+            yield max(at, skip), rest, kept
         at += len(frame)
 
 
 def table_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iterator[NewRows]:
     "The rows of a table, piece by piece."
-    for at, frame in frames(rows, preparation, preparation.columns, size, keep, skip):
+    for at, frame, kept in frames(rows, preparation, preparation.columns, size, keep, skip):
         columns = {code.name: new_cells(frame[code.name], code) for code in preparation.codes}
         remarks = np.full(len(frame), "", object)
         for code in preparation.codes:
@@ -111,10 +114,10 @@ def table_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iterat
             check_same_column(column, known, code, at)
             for row in np.flatnonzero(~known):
                 what = f"filled with {code.middle:g}" if code.values is None else f"{values[row]!r} unknown"
-                if code.values is not None and column.isna().iloc[row]:
+                if code.values is not None and pd.isna(column.iloc[row]):
                     what = "missing"
                 remarks[row] += f"{'; ' * bool(remarks[row])}{code.name} {what}"
-        yield NewRows(at, Columns(columns), kept_columns(frame, keep), remarks)
+        yield NewRows(at, Columns(columns), kept, remarks)
 
 
 def new_cells(column, code: ColumnCode) -> Shaped[np.ndarray, " n"]:
@@ -148,12 +151,6 @@ def check_same_column(column, known, code: ColumnCode, at: int):
             f"none of these, the first, {column.iloc[row]!r}, in row {at + row}: is it the same column?"
         )
 
-
-def kept_columns(frame, keep) -> dict:
-    "The columns to carry along, as they are; None where a value is missing."
-    columns = {name: frame[name].astype(object) for name in keep}
-    return {name: column.where(column.notna(), None).to_numpy() for name, column in columns.items()}
-
 # %% ../../nbs/08_prediction/01_rows.ipynb #nw000009
 def text_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iterator[NewRows]:
     "Texts, or pairs of them, from a table or a list."
@@ -165,14 +162,13 @@ def text_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iterato
                 wanted = "pairs of texts, (first, second) each" if pairs else "texts"
                 raise ValueError(f"the model was trained on {wanted}, and row {at} is {row!r}.")
         rows = dict(zip(names, map(list, zip(*rows) if pairs else [rows])))
-    for at, frame in frames(rows, preparation, names, size, keep, skip):
+    for at, frame, kept in frames(rows, preparation, names, size, keep, skip):
         remarks, texts = np.full(len(frame), "", object), []
         for name in names:
-            cells = frame[name].astype(object)
-            texts.append(np.array([str(text) for text in cells.where(cells.notna(), "")], object))
+            texts.append(text_column(frame[name], "fill"))
             for row in np.flatnonzero([not text.strip() for text in texts[-1].tolist()]):
                 remarks[row] += f"{'; ' * bool(remarks[row])}{name} is empty"
-        yield NewRows(at, Texts(*texts), kept_columns(frame, keep), remarks)
+        yield NewRows(at, Texts(*texts), kept, remarks)
 
 
 ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff")  # of picture files
@@ -195,9 +191,9 @@ def picture_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iter
     root = path.parent if root is None and path is not None else root
     if root is None:
         raise ValueError("root is not given; it is the folder that the picture names are relative to.")
-    for at, frame in frames(rows, preparation, columns, size, keep, skip):
+    for at, frame, kept in frames(rows, preparation, columns, size, keep, skip):
         pictures = find_pictures(root, frame[columns[0]].fillna("").tolist(), first=at)
-        yield NewRows(at, pictures, kept_columns(frame, keep), np.full(len(frame), "", object))
+        yield NewRows(at, pictures, kept, np.full(len(frame), "", object))
 
 
 def pictures_in(folder: Path) -> list[str]:
