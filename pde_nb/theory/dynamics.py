@@ -25,25 +25,16 @@ def feature_output(
     return beta**3 * (x**3).sum(-1)
 
 # %% ../../nbs/03_theory/04_dynamics.ipynb #f908012f
-def mean_residuals(
-    F_c,  # output of the core feature, any shape
-    F_s,  # of the spurious feature
-    alpha_hat,  # share of agreeing examples
-) -> tuple:
+def mean_residuals(F_c, F_s, alpha_hat) -> tuple:
     "S and D of the population: the mean residual, and the one with conflicting examples counted negative."
     agree = alpha_hat * expit(-F_c - F_s)
     conflict = (1 - alpha_hat) * expit(-F_c + F_s)
     return agree + conflict, agree - conflict
 
 
-def population_gradient(
-    c: Float[np.ndarray, "*worlds J"],  # alignments with the core feature
-    s: Float[np.ndarray, "*worlds J"],  # with the spurious feature
-    alpha_hat,  # share of agreeing examples, in [0, 1]; a number or (*worlds)
-    beta_c,  # strengths of the features; numbers or (*worlds)
-    beta_s,
-) -> tuple[Float[np.ndarray, "*worlds J"], Float[np.ndarray, "*worlds J"]]:  # along v_c and v_s
-    "`eq:v_c grad update` and `eq:v_s grad update` in the limit of much data without noise."
+def population_gradient(c, s, alpha_hat, beta_c, beta_s) -> tuple:
+    """`eq:v_c grad update` and `eq:v_s grad update` in the limit of much data without noise, (*worlds, J)
+    each; the arguments are those of `population`."""
     S, D = mean_residuals(feature_output(c, beta_c), feature_output(s, beta_s), alpha_hat)
     return -3 * (beta_c**3 * S)[..., None] * c**2, -3 * (beta_s**3 * D)[..., None] * s**2
 

@@ -32,16 +32,18 @@ class Found(NamedTuple):
 
 # %% ../../nbs/03_theory/03_gradients.ipynb #ee2972ea
 def draw_network(
-    seed: int,
+    seed,  # or a random generator
     model: DataModel = DataModel(),
     n: int = 400,  # examples
     J: int = 40,  # filters
     sigma_0: float = 0.1,  # standard deviation of the weights
+    dtype=np.float64,
     **kw,  # of `draw_sample`
 ) -> tuple[Sample, np.ndarray]:
-    "A sample and initial weights, (J, d), in float64."
+    "A sample and initial weights, (J, d)."
     rng = np.random.default_rng(seed)
-    return draw_sample(model, n, rng, dtype=np.float64, **kw), sigma_0 * rng.standard_normal((J, model.dim))
+    sample = draw_sample(model, n, rng, dtype=dtype, **kw)
+    return sample, (sigma_0 * rng.standard_normal((J, model.dim))).astype(dtype)
 
 
 def sample_alignments(W, sample: Sample) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

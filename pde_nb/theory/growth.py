@@ -4,9 +4,8 @@
 
 # %% auto #0
 __all__ = ['SCALES', 'DIMENSIONS', 'EARLY', 'hitting_bounds', 'random_sequences', 'one_sequence', 'tensor_race', 'fit_exponent',
-           'two_sequences', 'early_run', 'before', 'rates', 'n_filters', 'limit_runs', 'under_both_scales',
-           'large_group', 'noise_hypothesis', 'constants_fit', 'brackets', 'update', 'early_spurious_update',
-           'early_core_update']
+           'two_sequences', 'early_run', 'rates', 'n_filters', 'limit_runs', 'under_both_scales', 'large_group',
+           'noise_hypothesis', 'constants_fit', 'brackets', 'update', 'early_spurious_update', 'early_core_update']
 
 # %% ../../nbs/03_theory/05_growth.ipynb #7c3c3528
 from collections.abc import Callable
@@ -78,16 +77,14 @@ def two_sequences(y0: float = 1.0) -> Found:  # y_0 over x_0
     starts = np.geomspace(1e-4, 1e-2, 9)
     longest = hitting_bounds(starts, 0.5, 0.05, 0.05)[1]
     left = 1 / (y0 * starts) - 0.025 * longest  # of 1/y, in the longest race
-    races = [np.array([tensor_race(x, y0, x**power) for x in starts]) for power in (0, -0.5, -1)]
-    exponents = [fit_exponent(starts, race[:, 0])[0] for race in races]
+    races = np.array([[tensor_race(x, y0, x**power) for x in starts] for power in (0, -0.5, -1)])
+    exponents = [fit_exponent(starts, times)[0] for times in races[:, :, 0]]
     printed = {
         "T_x η = Θ(1/x_0)": all(abs(exponent + 1) < 0.03 for exponent in exponents),
-        "y = O(x_0)": max(race[:, 1].max() for race in races) <= 10,
+        "y = O(x_0)": races[:, :, 1].max() <= 10,
     }
-    restated = (left > 0).all() and all(
-        (race <= np.stack([longest, 1 / (left * starts)], 1)).all() for race in races
-    )
-    return Found(printed, restated, max(exponents))
+    bounds = np.stack([longest, 1 / (left * starts)], 1)
+    return Found(printed, (left > 0).all() and (races <= bounds).all(), max(exponents))
 
 # %% ../../nbs/03_theory/05_growth.ipynb #a1035095
 @lru_cache(maxsize=64)
@@ -99,18 +96,20 @@ def early_run(
     dim: int = 50,
     sigma_0: float = 0.05,
     lr: float = 0.1,
-    until: float = 0.9,
+    until: float = 0.91,
 ) -> SimpleNamespace:
-    """A network in float64 until F_s reaches `until` times the log-odds of agreement: `model`, `alpha_hat`,
-    `lr`, and arrays over the steps, with the filters in the second axis, if any."""
+    """A network in float64 while F_s is at most `until` times the log-odds of agreement: `model`,
+    `alpha_hat`, `lr`, and arrays over the steps, with the filters in the second axis, if any."""
     model = DataModel(dim=dim, alpha=0.9, beta_c=0.3, sigma_p=0.5, noise=noise)
     sample, W = draw_network(seed, model, n, J, sigma_0)
     data, agree = structured(sample), sample.a == sample.y
-    rows, F_s = [], -np.inf
-    while F_s < until * logit(agree.mean()):
-        update = -lr * data.gradient(W)
+    rows = []
+    while True:
         c, s, along = sample_alignments(W, sample)
         F_c, F_s = feature_output(c, model.beta_c), feature_output(s, model.beta_s)
+        if F_s > until * logit(agree.mean()):
+            break
+        update = -lr * data.gradient(W)
         ell, g = residuals(F_c, F_s, sample.y, sample.a, along), expit(-F_c - F_s)
         row = dict(c=c, s=s, F_c=F_c, F_s=F_s)  # alignments with either feature, (steps, J), and outputs
         row |= dict(dc=update @ sample.v_c, ds=update @ sample.v_s)  # what the step adds to the alignments
@@ -124,17 +123,12 @@ def early_run(
     return SimpleNamespace(model=model, alpha_hat=float(agree.mean()), lr=lr, **arrays)
 
 
-def before(run, part: float) -> np.ndarray:
-    "Whether F_s is at most `part` of the log-odds of agreement, (steps,)."
-    return run.F_s <= part * logit(run.alpha_hat)
-
-
-def rates(run, feature: str, part: float, growth: int = 2) -> np.ndarray:
-    "Δx_j / (3ηβ³ |x_j|^growth) of each filter until F_s is at `part` of the log-odds, (steps, J)."
-    core, early = feature == "core", before(run, part)
+def rates(run, feature: str, growth: int = 2) -> np.ndarray:
+    "Δx_j / (3ηβ³ |x_j|^growth) of each filter, (steps, J)."
+    core = feature == "core"
     beta = run.model.beta_c if core else run.model.beta_s
     x, step = (run.c, run.dc) if core else (run.s, run.ds)
-    return step[early] / (3 * run.lr * beta**3 * np.abs(x[early]) ** growth)
+    return step / (3 * run.lr * beta**3 * np.abs(x) ** growth)
 
 # %% ../../nbs/03_theory/05_growth.ipynb #935422ec
 SCALES = {"σ_0 = 1/√d": -0.5, "σ_0 = 1/d": -1.0}  # of the main text and of the appendix: exponents in d
@@ -148,12 +142,12 @@ def n_filters(dim: float) -> int:
 
 
 def limit_runs(scale: float, noise: str = "orthogonal", seed: int = 0) -> list[SimpleNamespace]:
-    "Networks under the paper's assumptions, with σ_0 = d^scale, one for each of `DIMENSIONS`."
+    "Early stages under the paper's assumptions, with σ_0 = d^scale, one for each of `DIMENSIONS`."
     runs = []
     for d in DIMENSIONS:
         sigma_0 = d**scale
         setting = dict(n=200 + 2 * d, J=n_filters(d), dim=d, sigma_0=sigma_0, lr=min(0.5, 0.006 / sigma_0))
-        runs.append(early_run(seed, noise, until=0.5, **setting))
+        runs.append(early_run(seed, noise, until=EARLY, **setting))
     return runs
 
 
@@ -167,10 +161,10 @@ def large_group(slope: float = 1) -> Found:  # the largest of log sigmoid
     most e^z (an identity of the sigmoid, so this tests the code). Noise of the definition."""
     largest, inside = {}, True
     for name, scale in SCALES.items():
-        runs = [(run, before(run, EARLY)) for run in limit_runs(scale, "isotropic")]
-        largest[name] = np.exp(max(run.ratio[early].max() for run, early in runs))
-        for run, early in runs:
-            inside &= bool((run.ratio[early] <= slope * np.maximum.accumulate(run.Z[early]) + 1e-9).all())
+        runs = limit_runs(scale, "isotropic")
+        largest[name] = np.exp(max(run.ratio.max() for run in runs))
+        for run in runs:
+            inside &= bool((run.ratio <= slope * np.maximum.accumulate(run.Z) + 1e-9).all())
     printed = {name: bool(factor <= 2) for name, factor in largest.items()}
     return Found(printed, inside, max(largest.values()))
 
@@ -181,7 +175,7 @@ def noise_hypothesis(power: float = 0) -> Found:  # of d: how much smaller the b
     printed, restated, number = {}, [], 0.0
     for name, scale in SCALES.items():
         runs = [limit_runs(scale, "isotropic", seed) for seed in (0, 1)]
-        ends = [[run.n[before(run, EARLY)][[0, -1]] for run in over_d] for over_d in runs]
+        ends = [[run.n[[0, -1]] for run in over_d] for over_d in runs]
         start, end = np.mean(ends, 0).T / runs[0][0].model.sigma_p
         unit = dims**scale * dims**power
         number = fit_exponent(dims, end / unit)[0]
@@ -195,56 +189,49 @@ def constants_fit(feature: str, growth: int, ends: Callable) -> dict[str, bool]:
     "Whether the printed bounds on a step, `ends` times constants from 1/10 to 10, fit all dimensions."
 
     def fit(scale):
-        found = [(rates(run, feature, EARLY, growth), *ends(run)) for run in limit_runs(scale)]
+        found = [(rates(run, feature, growth), *ends(run)) for run in limit_runs(scale)]
         return all((rate / low).min() >= 0.1 and (rate / high).max() <= 10 for rate, low, high in found)
 
     return under_both_scales(fit)
 
 
-def brackets(run, feature: str, part: float, factor=1.0) -> tuple[np.ndarray, np.ndarray]:
+def brackets(run, feature: str, factor=1.0) -> tuple[np.ndarray, np.ndarray]:
     "The two bounds on a step over 3ηβ³x_j², apart by a factor; (steps, 1)."
-    early = before(run, part)
-    g = run.alpha_hat * expit(-run.F_c - run.F_s)[early, None]
-    S2 = run.S2[early, None]
+    g = run.alpha_hat * expit(-run.F_c - run.F_s)[:, None]
+    S2 = run.S2[:, None]
     return (g / factor, factor * (g + S2)) if feature == "core" else (g / factor - S2, g * factor)
 
 
 def update(feature: str, growth: int = 2) -> Found:  # growth: the power of x_j
     """`lemma:spurious update all` or `lemma:core update all`: as printed, constants that fit all dimensions,
-    steps and filters; restated, both sides with 3η e^{±z}, for F_s up to 0.9 of the log-odds (follows from
-    the slope of log sigmoid, so this tests the code)."""
+    steps and filters; restated, the bounds with e^{±z}, for F_s up to 0.91 of the log-odds."""
     run = early_run()
-    steps = rates(run, feature, 1, growth)
-    low, high = brackets(run, feature, 1, np.exp(np.maximum.accumulate(run.Z))[:, None])
+    steps = rates(run, feature, growth)
+    low, high = brackets(run, feature, np.exp(np.maximum.accumulate(run.Z))[:, None])
     slack = min((steps - low).min(), (high - steps).min())
-    printed = constants_fit(feature, growth, lambda run: brackets(run, feature, EARLY))
+    printed = constants_fit(feature, growth, lambda run: brackets(run, feature))
     return Found(printed, slack >= 0, slack)
 
 # %% ../../nbs/03_theory/05_growth.ipynb #c0b5a482
 def early_spurious_update(growth: int = 2) -> Found:
     """`lemma:spurious update early`: constants that fit all dimensions; the derived ones beside those of a
-    network; and the step α̂g_1 − Σ_S2 ℓ/N ≥ Θ(1)(2α̂ − 1) of the proof at the start, α̂ = 0.55 to 0.95,
-    where it bounds the residuals of S_2 by 1."""
+    network; and the step of the proof, with residuals of S_2 of at most 1, at the start, α̂ = 0.55 to 0.95."""
     run = early_run()
     majority, top = 2 * run.alpha_hat - 1, np.exp(run.Z.max())
-    lowest = rates(run, "spurious", EARLY, growth).min() / majority
+    lowest = rates(early_run(until=EARLY), "spurious", growth).min() / majority
     derived = (run.alpha_hat - expit(EARLY * logit(run.alpha_hat))) / majority
-    highest = rates(run, "spurious", 0.9, growth).max() / run.alpha_hat
-    shares = np.linspace(0.55, 0.95, 9)
-    shown = (shares * 0.5 - (1 - shares)) / (2 * shares - 1)
+    highest = rates(run, "spurious", growth).max() / run.alpha_hat
     restated = derived / top <= lowest and highest <= 0.5 * top
-    return Found(
-        constants_fit("spurious", growth, lambda run: (1, 1)),
-        restated,
-        3 * lowest,
-        step=bool((shown > 0).all()),
-    )
+    printed = constants_fit("spurious", growth, lambda run: (1, 1))
+    shares = np.linspace(0.55, 0.95, 9)
+    shown = shares * 0.5 - (1 - shares) > 0
+    return Found(printed, restated, 3 * lowest, step=bool(shown.all()))
 
 
 def early_core_update(growth: int = 2) -> Found:
     "`lemma:core update early`: constants that fit all dimensions, and the derived one beside a network's."
-    run = early_run()
-    steps = rates(run, "core", EARLY, growth)
+    run = early_run(until=EARLY)
+    steps = rates(run, "core", growth)
     low, high = steps.min() / run.alpha_hat, steps.max()
     derived = expit(-EARLY * logit(run.alpha_hat) - run.F_c.max() - run.Z.max())
     return Found(constants_fit("core", growth, lambda run: (1, 1)), derived <= low and high < 1, 3 * low)

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['SHARES', 'Plane', 'draw_start', 'start_alignments', 'screen_seed', 'draw_plane', 'boundary_cells', 'choose_runs',
-           'cell_sample', 'full_run', 'agreement_counts', 'run_phase', 'fig_phase']
+           'cell_sample', 'full_run', 'run_phase', 'fig_phase']
 
 # %% ../../nbs/03_theory/10_phase.ipynb #4f1a6993
 from dataclasses import asdict, dataclass
@@ -79,16 +79,11 @@ def screen_seed(plane: Plane, seed: int) -> Int[np.ndarray, "cells cells"]:
     return won.astype(int)
 
 # %% ../../nbs/03_theory/10_phase.ipynb #xp10c001
-SHARES = dict(
-    cmap=LinearSegmentedColormap.from_list("shares", [COLOURS["spurious"], "#f4f1ec", COLOURS["core"]]),
-    vmin=0,
-    vmax=1,
-)
+SHARES = LinearSegmentedColormap.from_list("shares", [COLOURS["spurious"], "#f4f1ec", COLOURS["core"]])
 
 
 def draw_plane(ax, plane: Plane, values: Float[np.ndarray, "cells cells"], title: str = "", **style):
-    """The cells in the colours of their values, and both conditions of the paper as lines; what matplotlib
-    calls the mesh is returned."""
+    "The cells in the colours of their values, and both conditions of the paper as lines; returns the mesh."
     a = plane.alpha_hats
     mesh = ax.pcolormesh(plane.ratios, a, values, shading="nearest", rasterized=True, **style)
     limits = ax.axis()
@@ -114,9 +109,7 @@ def choose_runs(outcome: Int[np.ndarray, "seeds rows columns"]) -> list[tuple[in
 
 # %% ../../nbs/03_theory/10_phase.ipynb #5a5ba3d2
 def cell_sample(plane: Plane, seed: int, row: int, column: int) -> Sample:
-    """The training set of a cell: as many examples of either class, and exactly the cell's conflicting
-    ones in each.
-    """
+    "The training set of a cell: classes of equal size, with exactly the cell's conflicting examples in each."
     v_c, v_s, _, rng = draw_start(plane, seed)
     alpha, beta_c = float(plane.alpha_hats[row]), float(plane.ratios[column])
     model = DataModel(dim=plane.dim, alpha=alpha, beta_c=beta_c, sigma_p=plane.sigma_p)
@@ -142,18 +135,6 @@ def full_run(plane: Plane, row: int, column: int, seed: int) -> list[int]:
                 return [row, column, seed, 1 if core > spurious else -1, t]
     return [row, column, seed, 0, plane.limit]
 
-# %% ../../nbs/03_theory/10_phase.ipynb #e2795821
-def agreement_counts(outcome: Int[np.ndarray, "seeds rows columns"], runs: list) -> dict[str, list]:
-    """How many of the full runs have the winner of the screen: of `all` and of those on the `boundary`, as
-    [agreeing, runs]; and the runs that `differ`."""
-    row, column, seed, winner, _ = np.array(runs).T
-    agree, on = outcome[seed, row, column] == winner, boundary_cells(outcome)[row, column]
-    return dict(
-        all=[int(agree.sum()), len(runs)],
-        boundary=[int((agree & on).sum()), int(on.sum())],
-        differ=np.array(runs)[~agree].tolist(),
-    )
-
 # %% ../../nbs/03_theory/10_phase.ipynb #d57df26c
 def run_phase(
     jobs: int = 1,  # worker processes
@@ -162,8 +143,14 @@ def run_phase(
     "The phase diagram and all that it rests on."
     outcome = np.array(run_tasks([(screen_seed, plane, seed) for seed in range(plane.seeds)], jobs, "screen"))
     full = run_tasks([(full_run, plane, *run) for run in choose_runs(outcome)], jobs, "full runs")
-    record = dict(settings=asdict(plane), screen=outcome.tolist(), full=full)
-    return record | dict(agreement=agreement_counts(outcome, full))
+    row, column, seed, winner, _ = np.array(full).T
+    agree, on = outcome[seed, row, column] == winner, boundary_cells(outcome)[row, column]
+    agreement = dict(  # full runs with the winner of the screen, of so many runs; and those without
+        all=[int(agree.sum()), len(full)],
+        boundary=[int((agree & on).sum()), int(on.sum())],
+        differ=np.array(full)[~agree].tolist(),
+    )
+    return dict(settings=asdict(plane), screen=outcome.tolist(), full=full, agreement=agreement)
 
 # %% ../../nbs/03_theory/10_phase.ipynb #a20142fc
 def fig_phase(record: dict) -> Figure:
@@ -171,7 +158,7 @@ def fig_phase(record: dict) -> Figure:
     plane = Plane(**record["settings"])
     fig, [ax] = new_figure(1, 4.4, 5.0)
     core_first = (np.array(record["screen"]) > 0).mean(0)
-    image, a = draw_plane(ax, plane, core_first, **SHARES), plane.alpha_hats
+    image, a = draw_plane(ax, plane, core_first, cmap=SHARES, vmin=0, vmax=1), plane.alpha_hats
     ax.fill_betweenx(a, boundary(a), 1, facecolor="none", edgecolor="w", hatch="//", lw=0, alpha=0.55)
     words = dict(color="w", ha="center", va="center", fontsize=SMALL, weight="bold")
     ax.text(0.82, 0.6, "the paper\nis silent", **words)

@@ -21,15 +21,10 @@ from .dynamics import feature_output, mean_residuals
 from .network import descent, structured
 
 # %% ../../nbs/03_theory/06_theorem.ipynb #4ed918ae
-def levels(
-    model: DataModel,
-    N: int,  # examples
-    J: int,  # filters
-    sigma_0: float,  # standard deviation of the initial weights
-    delta: float,  # probability that one of the bounds fails, in (0, 1)
-) -> SimpleNamespace:
+def levels(model: DataModel, N: int, J: int, sigma_0: float, delta: float) -> SimpleNamespace:
     """Bounds on the initial weights, and on the noise (one patch) for every unit vector, that hold together
-    with probability 1 − `delta`: each end of `start` may fail in 45 % of it."""
+    with probability 1 − `delta`: each end of `start` may fail in 45 % of it. The arguments are those of
+    `learning_time`."""
 
     def tail(p):
         "A Gaussian variable of Lipschitz constant 1 exceeds its mean by more than this with probability ≤ p."
@@ -66,16 +61,9 @@ def levels(
     )
 
 # %% ../../nbs/03_theory/06_theorem.ipynb #bbc45ab8
-def segment_rates(
-    model: DataModel,
-    J: int,  # filters
-    lr: float,  # learning rate
-    alpha_hat: float,  # share of agreeing examples
-    lv: SimpleNamespace,  # of `levels`
-    edges: Float[np.ndarray, " K+1"],  # of the segments
-    bounds: Float[np.ndarray, "3 K"],  # C, A and R of the text, segment by segment
-) -> tuple[np.ndarray, ...]:
-    "Of each segment: the rates m and M, and what a step adds to C, A and R."
+def segment_rates(model: DataModel, J, lr, alpha_hat, lv, edges, bounds) -> tuple[np.ndarray, ...]:
+    """Of each of K segments: the rates m and M, and what a step adds to C, A and R, which are the `bounds`,
+    (3, K), of now. `lv` is that of `levels`; the other arguments are those of `learning_time`."""
     lo, hi, (C, A, R) = edges[:-1], edges[1:], bounds
     k = 3 * lr
     X = np.maximum(hi, A)
@@ -232,7 +220,7 @@ def warmup_iterations(
     if not c.max() > 0:
         raise ValueError(f"the largest alignment is {c.max()}; only a positive one grows: take more filters.")
     u = np.linspace(0, clock_at(c, beta_c, 1.0), 4001)
-    F = np.array([feature_output(c / (1 - x * c), beta_c) for x in u])
+    F = feature_output(c / (1 - u[:, None] * c), beta_c)
     step = lr if dampened else lr / (1 - gamma)
     return int(np.ceil(trapezoid(1 + np.exp(F), u) / (3 * step * beta_c**3)))
 
@@ -263,8 +251,7 @@ def spurious_iterations(
     u_c, T = 0.0, 0.0
     for u_s, h in zip(grid, np.diff(grid)):  # the midpoint rule
         k, _ = slopes(u_c, u_s)
-        if np.isfinite(k):
-            k, per = slopes(u_c + k * h / 2, u_s + h / 2)
+        k, per = slopes(u_c + k * h / 2, u_s + h / 2)
         if not np.isfinite(k):
             return np.inf
         u_c += k * h

@@ -25,7 +25,7 @@ from pde_nb.theory.dynamics import (
     race_step,
     spurious_first_probability,
 )
-from .gradients import Found
+from .gradients import Found, draw_network
 from .growth import DIMENSIONS, fit_exponent, n_filters, under_both_scales
 from .network import after, descent, group_counts, structured
 from .theorem import learning_time, train_until_learned
@@ -38,11 +38,7 @@ def log_uniform(rng, low: float, high: float) -> float:
 
 def setting_within(rng) -> dict:
     """Arguments of `learning_time`: the first setting within the assumptions from a prior much wider than
-    they are, with N J d at most 5·10⁶, and a learning rate for which a run takes about 20 to 300 iterations.
-
-    β_s = 1; uniform: β_c in (0.05, 0.95), σ_p in (0.1, 2), α in (0.55, 0.99);
-    log-uniform: d from 20 to 500, J from 4 to 100, N from 100 to 10,000, σ_0 from 0.001 to 0.2.
-    """
+    they are, with N J d at most 5·10⁶, and a learning rate with which it takes 20 to 300 iterations."""
     while True:
         d, J = int(log_uniform(rng, 20, 500)), int(log_uniform(rng, 4, 100))
         N, alpha = 4 * int(log_uniform(rng, 100, 10_000) // 4), float(rng.uniform(0.55, 0.99))
@@ -166,9 +162,7 @@ def restated_time(sigma_power: float = -1) -> Found:  # of the printed first ter
 def final_outputs(alpha_hat: float, beta_c: float = 0.1) -> tuple[float, float]:
     "F_s and the log-odds of a network with noise that has been trained until F_s stands."
     model = DataModel(alpha=alpha_hat, beta_c=beta_c, sigma_p=0.5)
-    rng = np.random.default_rng([0, 5])
-    sample = draw_sample(model, 4000, rng)
-    W = (0.05 * rng.standard_normal((20, model.dim))).astype(np.float32)
+    sample, W = draw_network([0, 5], model, 4000, 20, 0.05, dtype=np.float32)
     W, _ = after(1000, descent(W, structured(sample), 0.3))
     share = float((sample.a == sample.y).mean())
     return float(feature_output(W @ sample.v_s, 1.0)), float(logit(share))
@@ -210,8 +204,7 @@ def group_accuracies(
     """Lowest accuracy of the agreeing and highest of the conflicting groups on fresh data, α = 0.98, β_s =
     `spurious`, when max_j s_j reaches v."""
     rng, model = np.random.default_rng([seed, 4]), DataModel(dim=dim, beta_s=spurious)
-    sample = draw_sample(model, n, rng)
-    W = (sigma_0 * rng.standard_normal((J, dim))).astype(np.float32)
+    sample, W = draw_network(rng, model, n, J, sigma_0, dtype=np.float32)
     test = structured(draw_sample(model, 4000, rng, (sample.v_c, sample.v_s), balanced=True))
     *_, W = train_until_learned(W, sample, 0.02 / sigma_0, (1 / J) ** (1 / 3) / spurious, 10**6)
     correct, total = group_counts(W, test)

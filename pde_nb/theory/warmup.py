@@ -46,11 +46,8 @@ def balanced_gradient(balanced: bool = True) -> Found:
 @lru_cache(maxsize=400)
 def warmup_trial(seed: int) -> tuple[float, float]:
     """A warm-up on a balanced set in a random setting, in steps for which about 200 iterations are predicted:
-    its `noise_load`, and its length over the predicted one, inf if more than four times that.
-
-    Log-uniform: noise 0.5 to 12 times as strong as the core feature, 40 to 2,000 examples, d 20 to 400,
-    J 8 to 100, σ_0 0.005 to 0.1, β_c 0.1 to 1. The prediction is not told the load.
-    """
+    its `noise_load`, of which the prediction is not told, and its length over the predicted one, inf if more
+    than four times that."""
     rng = np.random.default_rng([seed, 2])
     beta_c = log_uniform(rng, 0.1, 1)
     beta_s, sigma_p = beta_c * log_uniform(rng, 1, 5), beta_c * log_uniform(rng, 0.5, 12)
