@@ -65,9 +65,8 @@ def group_metrics(
                 "examples."
             )
         counts = count_correct(scores.argmax(1) if scores.ndim == 2 else scores, labels, groups)
-        means = averages(counts)
-        figures = dict(worst_group=counts.worst_group, average=means["average"])
-        figures["group_mean"] = means["group_mean"]
+        means = averages(counts) | {"worst_group": counts.worst_group}
+        figures = {name: means[name] for name in ("worst_group", "average", "group_mean")}
         filled = np.flatnonzero(counts.total)
         for group in filled if len(filled) <= 50 else ():  # more are too many to be logged one by one
             name = re.sub(r"[^\w.-]+", "_", counts.names[group])

@@ -64,12 +64,11 @@ class PDEDataModule(LightningDataModule):
         self.schedule = PDE(schedule=schedule or "fixed").begin(groups, seed).pacing
         self.train, self.val, self.groups, self.val_groups = train, val, groups, val_groups
         self.batch_size, self.loader = whole_number("batch_size", batch_size, 2), loader
-        self.made = 0  # steps
         self.share_out(0, 1)
 
     def share_out(self, rank: int, ranks: int):
         "Take this process's share of each batch, of training and of validation."
-        self.batches = ExpansionBatches(self.schedule, self.batch_size, rank, ranks, start=self.made)
+        self.batches = ExpansionBatches(self.schedule, self.batch_size, rank, ranks)
         in_order = SimpleNamespace(order=lambda epoch: np.arange(len(self.val)))
         self.val_batches = [*ExpansionBatches(in_order, self.batch_size, rank, ranks, epochs=[0])]
 
@@ -77,12 +76,12 @@ class PDEDataModule(LightningDataModule):
         "Called by Lightning before it begins. Raises `ValueError` where the callback is missing."
         if not any(isinstance(callback, PDECallback) for callback in self.trainer.callbacks):
             raise ValueError("PDEDataModule needs its callback: Trainer(callbacks=[PDECallback(), …]).")
-        self.made = 0 if stage == "fit" else self.made
         self.share_out(self.trainer.global_rank, self.trainer.world_size)
 
     def train_dataloader(self) -> DataLoader:
-        "The steps that are left."
-        self.batches.start = self.made
+        "The steps that are left; all of them where nothing trains yet."
+        if self.trainer is not None:
+            self.batches.start = self.trainer.fit_loop.epoch_loop.batch_progress.current.processed
         return DataLoader(self.train, batch_sampler=self.batches, **self.loader)
 
     def val_dataloader(self) -> DataLoader:
@@ -90,13 +89,12 @@ class PDEDataModule(LightningDataModule):
         return DataLoader(self.val, batch_sampler=self.val_batches, **self.loader)
 
     def state_dict(self) -> dict:
-        "What the run is and where it is, as plain values."
+        "What the run is, as plain values; Lightning itself counts the steps that were made."
         digests = dict(data=self.groups.digest, val=self.val_groups.digest)
-        return dict(digests, **self.schedule.identity(), batch_size=self.batch_size, made=self.made)
+        return dict(digests, **self.schedule.identity(), batch_size=self.batch_size)
 
     def load_state_dict(self, state_dict: dict):
-        "Go on from a state. Raises `ValueError` where it belongs to another plan, batch size or data set."
-        self.made = state_dict.get("made")
+        "Raises `ValueError` for the state of another plan, batch size or data set."
         check_identity(self.state_dict(), state_dict)
 
 # %% ../nbs/12_deployment/07_lightning.ipynb #ligh0008
@@ -170,10 +168,6 @@ class PDECallback(Callback):
         mine = len(range(batches.rank, n, batches.ranks))
         if mine * batches.ranks != n:
             loss.register_hook(partial(mul, mine * batches.ranks / n))
-
-    def on_train_batch_end(self, trainer: Trainer, pl_module, outputs, batch, batch_idx: int):
-        "Note that a step was made; checkpoints are written after this."
-        trainer.datamodule.made = batch_idx + 1
 
     def on_validation_epoch_start(self, trainer: Trainer, pl_module):
         "Begin to count."

@@ -109,14 +109,12 @@ def fit_probe(
     "The probe of labelled rows, its C of the least loss in cross-validation."
     from sklearn.model_selection import StratifiedKFold
 
-    counts = np.bincount(a)
     if len(a) > MOST_ROWS:
         order = np.random.default_rng(seed).permutation(len(a))
-        rare = [order[a[order] == value][: 2 * FOLDS] for value in range(len(counts))]  # none gets lost
+        rare = [order[a[order] == value][: 2 * FOLDS] for value in np.unique(a)]  # none gets lost
         kept = np.append(order[:MOST_ROWS], np.setdiff1d(np.concatenate(rare), order[:MOST_ROWS]))
         x, y, a = x[kept], y[kept], a[kept]
-        counts = np.bincount(a)
-    folds = StratifiedKFold(int(min(FOLDS, counts.min())), shuffle=True, random_state=seed)
+    folds = StratifiedKFold(int(min(FOLDS, np.bincount(a).min())), shuffle=True, random_state=seed)
     parts = tuple(folds.split(x, a))
     tried = []
     for C in CS:
@@ -200,11 +198,10 @@ def refine_probe(probe: Probe, x, y, codes, split, seed: int = 0) -> Probe:
     a, n = codes[teach], probe.n_classes
     inputs = class_inputs(labelled @ basis, y[teach], n, REFINED_C)
     blank_inputs = class_inputs(helping @ basis, y[blank], n, REFINED_C)
+    first_inputs = class_inputs(helping, y[blank], n, probe.C)
     models, score = [], np.zeros((len(a), probe.implied.shape[1]))
     for first, (rest, fold) in zip(probe.models, probe.parts):
-        p = softmax(
-            log_probability(first, class_inputs(helping, y[blank], n, probe.C)) / probe.temperature, 1
-        )
+        p = softmax(log_probability(first, first_inputs) / probe.temperature, 1)
         shares = class_shares(np.eye(p.shape[1])[a[rest]], y[teach][rest], n)
         for _ in range(3):
             weight = blank_weights(p, y[blank], split[blank], shares, WEIGHT * len(rest))
@@ -402,13 +399,12 @@ def predict_groups(
         rows = np.flatnonzero(data.split == code)
         if len(rows):
             trusted[rows] = trusted_rows(groups.ids[rows], certainty[rows])
-            known = np.bincount(groups.ids[rows][data.labelled[rows]], minlength=groups.n_groups)
+            labelled = data.labelled[rows]
+            known = np.bincount(groups.ids[rows][labelled], minlength=groups.n_groups)
             enough = (known[groups.part(rows).counts > 0] >= ENOUGH).all()
-            judged[name] = "some" if enough else "predicted"
-            if data.labelled[rows].all():
+            judged[name] = "some" if enough or (name == "test" and labelled.any()) else "predicted"
+            if labelled.all():
                 judged[name] = "labelled"
-    if judged.get("test") == "predicted" and data.labelled[data.split == 2].any():
-        judged["test"] = "some"
     if judged_apart(data):
         judged |= dict.fromkeys(judged.keys() - {"train"}, "given")
     record = dict(how="probe", seen=what, most_wrong=MOST_WRONG, chosen=chosen, attributes=records)

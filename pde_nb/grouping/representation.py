@@ -4,11 +4,12 @@
 
 # %% auto #0
 __all__ = ['BUCKETS', 'PICTURE_SIDE', 'BATCH', 'MAX_NUMBERS', 'pooled', 'small_pixels', 'word_counts', 'layer_figures',
-           'head_and_layers', 'view_of', 'without_attributes', 'network_view', 'all_rows', 'standardise', 'represent']
+           'head_and_layers', 'view_of', 'network_view', 'all_rows', 'standardise', 'represent']
 
 # %% ../../nbs/06_grouping/01_representation.ipynb #gr010004
 import warnings
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -102,13 +103,10 @@ def head_and_layers(net: nn.Module) -> Callable:
                 heard[size] = depth, out
 
         modules = {m: name for name, m in net.named_modules() if m in tokens or name and not texts}
-        handles = [m.register_forward_hook(partial(listen, name.count("."))) for m, name in modules.items()]
-        try:
-            with torch.inference_mode():
-                head = enters(batch)
-        finally:
-            for handle in handles:
-                handle.remove()
+        with ExitStack() as hooks, torch.inference_mode():
+            for m, name in modules.items():
+                hooks.enter_context(m.register_forward_hook(partial(listen, name.count("."))))
+            head = enters(batch)
         if not texts:
             heard = dict(sorted(heard.items(), key=lambda item: -item[0].numel())[:-1])
         parts = [head, *(layer_figures(out, batch) for _, out in heard.values())]
@@ -123,10 +121,14 @@ def view_of(data: Data, model, weights, options: dict, seed: int, device, progre
     kind, own = data.inputs.kind, isinstance(model, nn.Module)
     learned = weights not in (None, "none")
     if kind in ("features", "table"):
-        source = make_source(replace(data, inputs=without_attributes(data)), device=device, **options)
         what = "the features, standardised"
         if kind == "table":
             what = "the columns as the network gets them, but for the attributes"
+            others = {k: cells for k, cells in data.inputs.columns.items() if k not in data.attributes}
+            if not others:
+                raise ValueError("the table has no column beside its attributes; add features.")
+            data = replace(data, inputs=replace(data.inputs, columns=others))
+        source = make_source(data, device=device, **options)
         return source, lambda batch: [batch.cpu().numpy()], False, what
     if learned and not own:
         fetch_weights(model, kind, weights)  # before pictures are decoded
@@ -139,16 +141,6 @@ def view_of(data: Data, model, weights, options: dict, seed: int, device, progre
         return source, word_counts, False, what
     what = "the pictures, averaged down to at most 16 × 16 pixels, and their colours"
     return source, small_pixels, True, what
-
-
-def without_attributes(data: Data):
-    "The inputs, of a table without columns that are attributes. `ValueError` where none is left."
-    if data.inputs.kind != "table":
-        return data.inputs
-    others = {k: cells for k, cells in data.inputs.columns.items() if k not in data.attributes}
-    if not others:
-        raise ValueError("the table has no column beside its attributes; add features.")
-    return replace(data.inputs, columns=others)
 
 
 def network_view(data: Data, model, weights, source: Source, seed: int):
@@ -184,23 +176,22 @@ def all_rows(
     if lengths is not None:  # texts from the shortest to the longest
         rows = rows[np.argsort(lengths[rows], kind="stable")]
     x = narrow = None
-    with tqdm(total=len(rows), unit=" rows", disable=not progress) as bar:
-        for batch in np.split(rows, range(BATCH, len(rows), BATCH)):
-            blocks = see(source.batch(batch))
-            wide = np.concatenate(blocks, 1)
-            bad = np.sort(batch[~np.isfinite(wide).all(1)])
-            if len(bad):
-                raise ValueError(
-                    f"what is seen of row {', '.join(map(str, bad[:5]))} is not finite. Look at those "
-                    "inputs, or at the weights of the network: it overflows there."
-                )
-            if wide.shape[1] > most:
-                narrow = narrow or SparseRandomProjection(most, random_state=seed).fit(wide)
-                wide = narrow.transform(wide)
-            if x is None:
-                x = np.zeros((len(data), wide.shape[1]), np.float32)
-            x[batch] = wide
-            bar.update(len(batch))
+    parts = np.split(rows, range(BATCH, len(rows), BATCH))
+    for batch in tqdm(parts, unit=" rows", unit_scale=BATCH, disable=not progress):
+        blocks = see(source.batch(batch))
+        wide = np.concatenate(blocks, 1)
+        bad = np.sort(batch[~np.isfinite(wide).all(1)])
+        if len(bad):
+            raise ValueError(
+                f"what is seen of row {', '.join(map(str, bad[:5]))} is not finite. Look at those "
+                "inputs, or at the weights of the network: it overflows there."
+            )
+        if wide.shape[1] > most:
+            narrow = narrow or SparseRandomProjection(most, random_state=seed).fit(wide)
+            wide = narrow.transform(wide)
+        if x is None:
+            x = np.zeros((len(data), wide.shape[1]), np.float32)
+        x[batch] = wide
     standardise(x, data.split, scale or narrow is not None)
     if narrow is None:  # every block weighs as much as the first
         widths = [block.shape[1] for block in blocks]
