@@ -15,7 +15,7 @@ import torch
 from ..algorithm.groups import Groups, balanced_subset, stream
 from ..algorithm.schedule import plain_schedule
 from ..core.arguments import Count, Positive
-from .base import Method, balanced_draw, balancing_weights, coarse, plain_epochs
+from .base import EPOCHS, Method, balanced_draw, balancing_weights, coarse
 
 # %% ../../nbs/07_methods/02_baselines.ipynb #5b74417d
 @dataclass
@@ -41,7 +41,7 @@ class Subsample(Balanced):
     @classmethod
     def defaults(cls, kind: str, groups: Groups) -> "Subsample":
         "Plain settings for a kind of data: eight times as many epochs, since they are short."
-        return cls(8 * plain_epochs(kind))
+        return cls(8 * EPOCHS[kind])
 
     def make_pacing(self):
         rng = stream(self.seed, "subset")

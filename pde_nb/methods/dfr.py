@@ -15,10 +15,12 @@ from itertools import product
 import numpy as np
 import torch
 from jaxtyping import Float, Int
+from sklearn.linear_model import LogisticRegression
 
 from ..algorithm.expansion import small_group_cap
 from ..algorithm.groups import Groups, balanced_subset, random_rank, stream
 from ..algorithm.metrics import averages, count_correct
+from ..algorithm.schedule import plain_schedule
 from ..core.arguments import Count, CountOrZero
 from .base import PARTS, CannotRun, Fitted, Method, class_ids
 from .jtt import FirstStageResult, LastEpochERM
@@ -27,8 +29,6 @@ from ..networks.heads import head_name
 # %% ../../nbs/07_methods/07_dfr.ipynb #efe313e5
 def regression(penalty: str, n_classes: int, seed: int, **options):
     "A logistic regression with penalty 'l1' or 'l2' that is not fitted yet."
-    from sklearn.linear_model import LogisticRegression
-
     options["solver"] = "lbfgs"
     if penalty == "l1":
         usual = inspect.signature(LogisticRegression).parameters.get("penalty")
@@ -124,8 +124,7 @@ class DFR(Fitted):
             head_of(model).bias.copy_(torch.as_tensor(bias - weight @ (mean / scale)))
         if self.on != "val":
             used = np.unique(np.concatenate(subsets))
-            self.used = used[used < n_train]
-            self.pacing = self.make_pacing()
+            self.pacing = plain_schedule(self.groups, self.seed, 1, used[used < n_train])
         size, n_groups = len(subsets[0]), (groups.part(rows).counts > 0).sum()
         heavy = "".join(f" (class {k} weighs {w:g})" for k, w in (how["class_weight"] or {}).items())
         notes = [

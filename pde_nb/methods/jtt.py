@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from ..algorithm.groups import Groups, stream
 from ..core.arguments import Count
-from .base import Batch, CannotRun, Method, plain_epochs
+from .base import EPOCHS, Batch, CannotRun, Method
 
 # %% ../../nbs/07_methods/04_jtt.ipynb #55e4ad68
 @dataclass(frozen=True, eq=False)
@@ -91,8 +91,7 @@ class JTT(Method):
     @classmethod
     def defaults(cls, kind: str, groups: Groups) -> "JTT":
         "Plain settings for a kind of data, with a shorter first stage."
-        epochs = plain_epochs(kind)
-        return cls(epochs, first_epochs=max(1, epochs // 4))
+        return cls(EPOCHS[kind], first_epochs=max(1, EPOCHS[kind] // 4))
 
     def first(self):
         own = dict(patience=None) | (self.first_settings or {})

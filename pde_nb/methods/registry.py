@@ -29,9 +29,7 @@ def register(cls: type[Method]) -> type[Method]:
         raise ValueError(f"name={cls.name!r} of {cls.__name__}: give small letters, digits and underscores.")
     other = METHODS.get(cls.name, cls)
     if (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
-        raise ValueError(
-            f"the name {cls.name!r} of {cls.__name__} is that of {other.__name__}; give another."
-        )
+        raise ValueError(f"name={cls.name!r} of {cls.__name__} is that of {other.__name__}; give another.")
     METHODS[cls.name] = cls
     return cls
 

@@ -72,11 +72,8 @@ BODY, HEAD = 0, 1
 
 
 @contextmanager
-def random_stream(
-    seed: int,  # a whole number, 0 or larger
-    part: int,  # `BODY` or `HEAD`
-):
-    "Inside, random numbers from (seed, part), on the CPU."
+def random_stream(seed: int, part: int):
+    "Inside, random numbers from the seed and a part, `BODY` or `HEAD`, on the CPU."
     state = np.random.SeedSequence([seed, part]).generate_state(1)[0]
     with torch.random.fork_rng(devices=[]), torch.device("cpu"):
         torch.default_generator.manual_seed(int(state))

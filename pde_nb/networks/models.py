@@ -50,11 +50,8 @@ def model_names() -> dict[str, list[str]]:
     return {"small": list(SMALL), "texts": list(TEXT_MODELS), "pictures": pictures}
 
 
-def model_family(
-    name: str,  # name of a model
-    kind: str,  # of the inputs: one of `KINDS`
-) -> str:  # 'small', 'texts' or 'pictures'
-    """To which family a model belongs.
+def model_family(name: str, kind: str) -> str:  # 'small', 'texts' or 'pictures'
+    """To which family a model belongs that is to take inputs of a kind.
 
     Raises `ValueError` for an unknown name, and for a model that does not take such inputs.
     """
@@ -85,11 +82,9 @@ NO_FILE = f"no file ({', '.join(SUFFIXES)}), and as weights of"
 FIRST_WEIGHTS = ("IMAGENET1K_V1", "IMAGENET1K_SWAG_LINEAR_V1")  # the second: for 224 pixels too
 
 
-def weights_entry(
-    name: str,  # of a torchvision model
-    weights: str,  # 'pretrained', or what torchvision calls them
-):
-    "A model's torchvision weights of that name, None when it has none; `ValueError` for an unknown name."
+def weights_entry(name: str, weights: str):
+    """The weights of a torchvision model, by the name that torchvision gives them; None where there are no
+    'pretrained' ones. Raises `ValueError` for an unknown name."""
     known = import_torchvision().models.get_model_weights(name).__members__
     if weights == "pretrained":
         return next((known[w] for w in FIRST_WEIGHTS if w in known), None)
@@ -114,13 +109,8 @@ def pretrained_vision_weights(name: str, weights: str) -> dict[str, Tensor]:
         ) from e
 
 
-def vision_model(
-    name: str,  # one of `model_names()`
-    n_classes: int,
-    weights: str,  # 'pretrained', 'none', or what torchvision calls them
-    seed: int,  # of everything random about it
-) -> nn.Module:
-    "A torchvision model with a new head, and with pretrained weights if they are wanted."
+def vision_model(name: str, n_classes: int, weights: str, seed: int) -> nn.Module:
+    "A torchvision model with a new head, and with pretrained weights unless they are 'none'."
     state = None if weights == "none" else pretrained_vision_weights(name, weights)
     with random_stream(seed, BODY):
         model = import_torchvision().models.get_model(name, weights=None)
@@ -131,19 +121,13 @@ def vision_model(
     return model
 
 # %% ../../nbs/05_networks/05_models.ipynb #7ff1ff44
-def default_model(
-    kind: str,  # of the inputs: one of `KINDS`
-    shape: tuple | None,  # of one example, (d,) or (C, H, W); None when unknown
-) -> str:
-    "The name of a sensible model for such inputs."
-    large = kind == "pixels" and shape is not None and max(shape[1:]) > 32 and shape[0] == 3
+def default_model(kind: str, shape: tuple | None) -> str:
+    "The name of a sensible model for inputs of a kind, and examples of a shape; None where they have none."
+    large = kind == "pixels" and max(shape[1:]) > 32 and shape[0] == 3
     return USUAL["pictures" if large else kind]
 
 
-def input_settings(
-    name: str,  # of the model
-    kind: str,  # of the inputs
-) -> dict:  # keyword arguments for `make_source`
+def input_settings(name: str, kind: str) -> dict:  # keyword arguments for `make_source`
     """What a model expects of its inputs: picture size and normalisation, or tokenizer and number of tokens.
 
     Nothing for rows of numbers. Raises `ValueError` as `model_family` does.
@@ -206,11 +190,7 @@ def weights_file(weights):
     return weights if isinstance(weights, Path) or str(weights).endswith(SUFFIXES) else None
 
 # %% ../../nbs/05_networks/05_models.ipynb #fetch002
-def fetch_weights(
-    name: str,  # of a model
-    kind: str,  # of the inputs
-    weights: str | Path | None,  # as in `make_model`
-):
+def fetch_weights(name: str, kind: str, weights: str | Path | None):  # all as in `make_model`
     """See that weights of a network for pictures, or of a file, can be had, and fetch those of a server.
 
     Raises `ValueError` as `make_model` does; it is meant to be called before anything that takes long.
@@ -222,11 +202,7 @@ def fetch_weights(
         pretrained_vision_weights(name, str(weights))
 
 # %% ../../nbs/05_networks/05_models.ipynb #2dd60ce4
-def check_output(
-    model: nn.Module,
-    batch,  # a tensor, or a dictionary of tensors
-    n_classes: int,
-) -> None:
+def check_output(model: nn.Module, batch: Tensor | dict[str, Tensor], n_classes: int):
     "Raises `ValueError` unless a forward pass in evaluation mode gives logits of shape (n, n_classes)."
     tensors = list(batch.values()) if isinstance(batch, dict) else [batch]
     n, name = len(tensors[0]), type(model).__name__

@@ -71,13 +71,9 @@ def quiet_transformers():
             logging.enable_progress_bar()
 
 # %% ../../nbs/05_networks/04_text.ipynb #875f69d7
-def text_model(
-    name: str,  # of `TEXT_MODELS`, organisation/name, or a folder
-    n_classes: int,
-    weights: str,  # 'pretrained'; anything else: random
-    seed: int,  # of everything random about it
-) -> TextClassifier:
-    "A sequence classifier. Raises `ValueError` where it cannot be had, or a part of the encoder is missing."
+def text_model(name: str, n_classes: int, weights: str, seed: int) -> TextClassifier:
+    """A sequence classifier of a name as `make_model` takes it, its weights random unless 'pretrained'.
+    Raises `ValueError` where it cannot be had, or a part of the encoder is missing."""
     source = str(text_folder(name) or name)
     with quiet_transformers() as transformers, random_stream(seed, BODY):
         auto, configs = transformers.AutoModelForSequenceClassification, transformers.AutoConfig
@@ -93,11 +89,9 @@ def text_model(
     mismatched = [key for key, *_ in info["mismatched_keys"]]
     missing = [key for key in sorted(info["missing_keys"]) if key.startswith(body) and ".pooler." not in key]
     if faults := missing + [key for key in mismatched if not key.startswith(head)]:
-        raise ValueError(
-            f"the weights of {name} lack, or have in another shape, {faults[0]}; save the model again."
-        )
+        raise ValueError(f"{faults[0]} of {name} is missing or has another shape; save the model again.")
     if mismatched:
-        warn_of_new_head(name, mismatched)
+        warn_of_new_head(name, sorted(mismatched))
     return TextClassifier(model)
 
 

@@ -10,6 +10,7 @@ import warnings
 from pathlib import Path
 
 import torch
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from .heads import head_name
@@ -24,16 +25,12 @@ def read_weights(path: str | Path) -> dict[str, Tensor]:
 
     Raises `ValueError` for a file that is missing, damaged, of another kind, or needs pickle.
     """
-    from safetensors.torch import load_file as load_safetensors
-
     path = Path(path).expanduser()
     if not path.is_file():
-        raise ValueError(
-            f"there is no weights file {path}; give its path, or weights='none' for random ones."
-        )
+        raise ValueError(f"there is no weights file {path}; give its path, or weights='none'.")
     try:
         if path.suffix == ".safetensors":
-            state = load_safetensors(path)
+            state = load_file(path)
         else:
             state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as e:  # of safetensors, of torch, of pickle, of the disk
@@ -53,13 +50,9 @@ def read_weights(path: str | Path) -> dict[str, Tensor]:
     return dict(state)
 
 # %% ../../nbs/05_networks/03_weights.ipynb #b06f9a73
-def load_weights(
-    model: nn.Module,
-    state: dict[str, Tensor],  # tensors by name
-    source="the weights",  # what to call them in messages
-):
-    """Put the tensors into the model, but for a head that does not fit, with a warning.
-    Raises `ValueError` naming those that are missing, unknown or misfit."""
+def load_weights(model: nn.Module, state: dict[str, Tensor], source="the weights"):
+    """Put tensors into the model by name, but for a head that does not fit, with a warning.
+    Raises `ValueError` naming those that are missing, unknown or misfit, and their source."""
     mine = model.state_dict()
     while not state.keys() & mine.keys() and len({name.partition(".")[:2] for name in state}) == 1:
         if "." not in next(iter(state)):
@@ -80,11 +73,8 @@ def load_weights(
         warn_of_new_head(source, sorted(left_out))
 
 
-def warn_of_new_head(
-    source,  # what to call the weights
-    left_out: list[str],  # names of the tensors of their head
-):
-    "Warn that the head of some weights was left out."
+def warn_of_new_head(source, left_out: list[str]):
+    "Warn that the head of some weights was left out, the tensors of these names."
     warnings.warn(
         f"{source} has a head for another number of classes; {' and '.join(left_out)} left out: "
         "the head starts at random.",

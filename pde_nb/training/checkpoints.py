@@ -14,6 +14,8 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
 
 from ..core.seals import write_whole
 
@@ -76,25 +78,18 @@ def save_state(
     kind: str,  # what the file is: 'checkpoint', 'groups', …
 ):
     "Write a state, whole or not at all. Raises `ValueError` when the place cannot be written."
-    from safetensors.torch import save
-
     text, tensors = pack(state)
     head = dict(kind=kind, version=VERSION, checksum=checksum(text, tensors), state=text)
     content = save(tensors, {"pde_nb": json.dumps(head)})
     write_whole(path, lambda temporary: temporary.write_bytes(content))
 
 
-def load_state(
-    path,
-    kind: str,  # as it was saved
-):
-    """Read a state.
+def load_state(path, kind: str):
+    """Read a state that was saved as this kind.
 
     Raises `ValueError`, with the reason, for a file that is missing, cut off, damaged, or something else;
     `EarlierVersion` for a checkpoint of one.
     """
-    from safetensors import SafetensorError, safe_open
-
     try:
         with safe_open(path, "pt") as f:
             tensors = {name: f.get_tensor(name) for name in f.keys()}

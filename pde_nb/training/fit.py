@@ -156,11 +156,7 @@ def robust_fit(
     return fit_spec(decide(data, model, method, **options), data, **how)
 
 # %% ../../nbs/09_training/15_fit.ipynb #ft00006
-def fit_spec(
-    spec: RunSpec,
-    data: Data,
-    **options,  # fields of `RunOptions`
-) -> Fit:
+def fit_spec(spec: RunSpec, data: Data, **options) -> Fit:  # options: fields of `RunOptions`
     "Train the run of a spec, select, evaluate the test set once. Raises `ValueError` as `robust_fit` does."
     options = RunOptions(**options)
     asked_logs(options.on_epoch, options.out)  # what cannot be used is said before the work
@@ -404,11 +400,11 @@ def climb(
             looks = np.unpackbits(np.asarray(looks), axis=1, count=len(groups)).astype(bool)
             right = cross_fitted(looks, groups)
             draws = worst_draws(best[1] if best else right, right, groups)
-            ends = np.quantile(draws[:, 1], (0.025, 0.975)).tolist()
-            expected = dict(expected=float(draws[:, 1].mean()), low=ends[0], high=ends[1])
-            tried.append(dict(method=name, seconds=spent, **expected))
-            text = f"{name}: expected worst group of validation {percent(expected['expected'])} "
-            text += f"[{percent(ends[0])}, {percent(ends[1])}], after {spent:.3g} s"
+            low, high = np.quantile(draws[:, 1], (0.025, 0.975)).tolist()
+            expected = float(draws[:, 1].mean())
+            tried.append(dict(method=name, seconds=spent, expected=expected, low=low, high=high))
+            text = f"{name}: expected worst group of validation {percent(expected)} "
+            text += f"[{percent(low)}, {percent(high)}], after {spent:.3g} s"
             ahead = (draws[:, 1] > draws[:, 0]).mean()
             notes.append(f"{text}, ahead of {best[0]} in {percent(ahead, 0)} of the draws" if best else text)
             failed = [*failed, name] if best and ahead < AHEAD else []

@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from filelock import FileLock, Timeout
+from safetensors.torch import save_file
 from torch import nn
 
 from ..algorithm.groups import Groups
@@ -274,8 +275,6 @@ def fingerprint(model: nn.Module) -> str:
 
 def save_model(path, model: nn.Module):
     "The weights alone, under the model's own names, as a safetensors file that other programs read."
-    from safetensors.torch import save_file
-
     state = model.state_dict().items()
     weights = {name: t.cpu().clone(memory_format=torch.contiguous_format) for name, t in state}
     write_whole(path, lambda temporary: save_file(weights, temporary, {"format": "pt"}))

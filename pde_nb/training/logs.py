@@ -103,9 +103,7 @@ def asked_logs(on_epoch, folder) -> tuple[list[str], list[Callable]]:
         if folder is None:
             raise ValueError(f"the log {name!r} is kept with the run; give out=, a folder for it.")
         if name == "tensorboard" and find_spec("tensorboard") is None:
-            raise ImportError(
-                "the log 'tensorboard' needs tensorboard, not installed here: pip install 'pde_nb[track]'"
-            )
+            raise ImportError("the log 'tensorboard' needs a package: pip install 'pde_nb[track]'")
     return list(dict.fromkeys(names)), functions
 
 

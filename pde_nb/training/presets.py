@@ -6,10 +6,15 @@
 __all__ = ['DATASETS', 'PRESETS', 'VARIANTS', 'DEFAULTS', 'Preset', 'preset_for']
 
 # %% ../../nbs/09_training/09_presets.ipynb #pst00001
+import warnings
 from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from ..algorithm.expansion import Schedule
 from ..core.arguments import lookup
+from ..data.dataset import SPLITS, Data
+from ..data.published import PUBLISHED
 from ..methods.base import Method
 from ..methods.baselines import GroupDRO
 from ..methods.dfr import DFR, DFRTrain
@@ -118,14 +123,6 @@ PRESETS = {
     for preset in presets
 }
 VARIANTS = "paper", "released", "authors"
-
-# %% ../../nbs/09_training/09_presets.ipynb #pr000009
-import warnings
-
-import numpy as np
-
-from ..data.dataset import SPLITS, Data
-from ..data.published import PUBLISHED
 
 # %% ../../nbs/09_training/09_presets.ipynb #made0002
 def preset_for(data: Data, method: str, variant: str) -> Preset:

@@ -56,12 +56,11 @@ class Ranks:
 
     def in_turn(self, work):
         "What some work gives that every rank does, the first of each machine before the others."
-        if self.n == 1:
-            return work()
-        first, found = os.environ.get("LOCAL_RANK", "0") == "0", None
-        for turn in (True, False):
-            if first == turn:
-                found = work()
+        first = os.environ.get("LOCAL_RANK", "0") == "0"
+        if self.n > 1 and not first:
+            dist.barrier(group=self.objects)
+        found = work()
+        if self.n > 1 and first:
             dist.barrier(group=self.objects)
         return found
 
@@ -87,9 +86,7 @@ class Ranks:
         layers = [layer for net in networks for layer in net.modules()]
         norm = next((m for m in layers if isinstance(m, nn.modules.batchnorm._BatchNorm)), None)
         if norm and self.device.type == "cpu":
-            raise ValueError(
-                f"{type(norm).__name__} cannot be shared by several processes on CPUs; train in one process."
-            )
+            raise ValueError(f"{type(norm).__name__} cannot be shared by processes on CPUs; train in one.")
         networks = [nn.SyncBatchNorm.convert_sync_batchnorm(net) for net in networks]
         gpu = None if self.device.type == "cpu" else [self.device]
         how = dict(device_ids=gpu, broadcast_buffers=False, find_unused_parameters=True)
@@ -137,21 +134,15 @@ def seed_generators(seed: int):
     (torch.default_generator.manual_seed if cpu_alone else torch.manual_seed)(seed)
 
 # %% ../../nbs/09_training/03_ranks.ipynb #rn000013
-def find_ranks(
-    device=None,  # of the run, as `robust_fit` takes it
-) -> Ranks:
+def find_ranks(device=None) -> Ranks:
     """The ranks that this process is one of, as torchrun or accelerate launch started them.
-
-    Raises `ValueError` for a device that ranks cannot share.
-    """
+    Raises `ValueError` for a device that ranks cannot share."""
     if launched() < 2:
         return ALONE
     device = str(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     here, gpus = int(os.environ.get("LOCAL_WORLD_SIZE", 1)), torch.cuda.device_count()
     if device != "cpu" and (device != "cuda" or gpus < here):
-        raise ValueError(
-            f"device={device!r} for {here} processes and {gpus} GPUs; give 'cpu', or a GPU each."
-        )
+        raise ValueError(f"device={device!r}: {here} processes and {gpus} GPUs; give 'cpu', or a GPU each.")
     if device == "cuda":
         device = f"cuda:{os.environ['LOCAL_RANK']}"
         torch.cuda.set_device(device)

@@ -214,14 +214,8 @@ def count_split(run: Trainer, split: str) -> GroupCounts:
     return count_correct(run.classes(rows), run.data.y[rows], run.data.evaluation(split))
 
 
-def conclude(
-    run: Trainer,  # trained
-    config: dict,
-    notes: list[str],
-    first: dict | None = None,  # the first stage, see `fit_first`
-    minutes: float | None = None,  # that it was given
-) -> RunRecord:
-    "Evaluate the selected model on validation in full and on the test set, once."
+def conclude(run: Trainer, config: dict, notes: list[str], first=None, minutes=None) -> RunRecord:
+    "Evaluate the selected model on validation in full and on the test set, once; `first` as of `RunRecord`."
     data = run.data
     judged = [split for split in ("val", "test") if data.evaluation(split).counts.any()]
     notes = [*notes, *run.notes, *getattr(run.source, "notes", ())]

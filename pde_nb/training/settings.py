@@ -61,12 +61,9 @@ def check_run(run):  # a `Trainer` that is being made
         )
 
 # %% ../../nbs/09_training/05_settings.ipynb #2ffe30a2
-def make_optimiser(
-    model: nn.Module,
-    settings: Settings,
-    fused: bool = False,  # one piece of work for all weights, for a GPU
-) -> torch.optim.Optimizer:
-    "SGD with momentum over all parameters that are trained; or AdamW, as the settings have it."
+def make_optimiser(model: nn.Module, settings: Settings, fused: bool = False) -> torch.optim.Optimizer:
+    """SGD with momentum over all parameters that are trained; or AdamW, as the settings have it. Fused it is
+    one piece of work for all weights, for a GPU."""
     options = dict(lr=settings.lr, weight_decay=settings.weight_decay, fused=fused or None)
     trained = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
     if settings.optimiser == "sgd":

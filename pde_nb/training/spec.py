@@ -64,24 +64,18 @@ class RunSpec:
             weights = "own"
         elif self.weights == "pretrained" and self.model in SMALL:
             weights = "none"
+        usual = {}  # options of the inputs that follow from the name of the model
+        if "tokenizer" in self.inputs and not own:
+            usual = {"tokenizer": input_settings(self.model, "texts")["tokenizer"]}
+        told = {k: v for k, v in self.inputs.items() if isinstance(v, (int, float, str, tuple, list))}
+        inputs = {k: v for k, v in told.items() if k != "cache" and (k not in usual or v != usual[k])}
         plain = {name: value for name, value in vars(self).items() if name != "groups" or value}
         plain |= dict(model=type(self.model).__name__ if own else self.model, own_model=own, weights=weights)
-        plain |= dict(
-            method=describe(self.method), settings=asdict(self.settings), inputs=self.plain_inputs()
-        )
+        plain |= dict(method=describe(self.method), settings=asdict(self.settings), inputs=inputs)
         if run is not None:
             start = fingerprint(run.model)
             plain |= dict(inputs_digest=run.source.digest, start=start, torch=torch.__version__)
         return json.loads(json.dumps(plain, default=str))
-
-    def plain_inputs(self) -> dict:
-        "The options of the inputs that make a run what it is: plain ones, without where and how fast."
-        usual = {}  # that follow from the name of the model
-        if "tokenizer" in self.inputs and isinstance(self.model, str):
-            usual = {"tokenizer": input_settings(self.model, "texts")["tokenizer"]}
-        kinds = int, float, str, tuple, list
-        told = {name: v for name, v in self.inputs.items() if isinstance(v, kinds) and name != "cache"}
-        return {name: v for name, v in told.items() if name not in usual or v != usual[name]}
 
 # %% ../../nbs/09_training/12_spec.ipynb #sp00004
 def choose(
@@ -102,9 +96,7 @@ def choose(
         schedule = Schedule(**schedule)
     elif schedule in VARIANTS:
         if preset not in (None, schedule):
-            raise ValueError(
-                f"schedule={schedule!r} and preset={preset!r} are two presets; give one of them."
-            )
+            raise ValueError(f"schedule={schedule!r} and preset={preset!r} are two presets; give one.")
         preset, schedule = schedule, "auto"
     base = None
     if preset is not None:
