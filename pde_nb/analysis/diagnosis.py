@@ -4,12 +4,12 @@
 
 # %% auto #0
 __all__ = ['SMALL_PART', 'FOLDS', 'PENALTIES', 'FAILING', 'SELDOM', 'MOSTLY', 'MAX_VALUES', 'KEPT', 'REPEATS', 'MORE',
-           'INPUT_NAMES', 'SAYS', 'cross_table', 'agreeing', 'cramers_v', 'association', 'by_cell', 'halves',
-           'strength', 'growth_ratio', 'spurious_first', 'parts_of', 'probe', 'folds_of', 'balanced_accuracy',
-           'shortcut_test', 'worst_gain', 'conflicting_fare_worse', 'probe_rows', 'small_inputs', 'word_counts',
-           'projected', 'shortcut_verdict', 'condition_verdict', 'examine', 'growth_estimate', 'overall_verdict',
-           'group_figures', 'next_labels', 'alike', 'labels_after', 'suggestion', 'Diagnosis', 'diagnose', 'candidates',
-           'without_attribute', 'reasons', 'listed', 'ranged', 'details', 'attribute_lines']
+           'INPUT_NAMES', 'SAYS', 'agreeing', 'cramers_v', 'association', 'halves', 'strength', 'growth_ratio',
+           'spurious_first', 'parts_of', 'probe', 'folds_of', 'balanced_accuracy', 'shortcut_test', 'worst_gain',
+           'conflicting_fare_worse', 'probe_rows', 'small_inputs', 'word_counts', 'projected', 'shortcut_verdict',
+           'condition_verdict', 'examine', 'growth_estimate', 'overall_verdict', 'group_figures', 'next_labels',
+           'alike', 'labels_after', 'suggestion', 'Diagnosis', 'diagnose', 'candidates', 'without_attribute', 'reasons',
+           'listed', 'ranged', 'details', 'attribute_lines']
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #697dc95a
 import json
@@ -19,6 +19,7 @@ from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
+from scipy.stats.contingency import crosstab
 from sklearn.decomposition import PCA
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
@@ -36,17 +37,8 @@ from ..networks.heads import embeddings
 from ..prediction.predictor import outputs
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #375c2968
-def cross_table(
-    y: Int[np.ndarray, " n"],  # classes 0, 1, …
-    a: Int[np.ndarray, " n"],  # attribute values 0, 1, …
-) -> Int[np.ndarray, "K A"]:
-    "Examples of each class and attribute value."
-    shape = int(y.max()) + 1, int(a.max()) + 1
-    return np.bincount(y * shape[1] + a, minlength=shape[0] * shape[1]).reshape(shape)
-
-
 def agreeing(table: Int[np.ndarray, "K A"]) -> Bool[np.ndarray, "K A"]:
-    "Which combinations agree: the value is more frequent in the class than overall."
+    "Which combinations of class and value agree: the value is more frequent in the class than overall."
     return table * table.sum() > table.sum(1, keepdims=True) * table.sum(0)
 
 
@@ -75,20 +67,12 @@ def association(table: Int[np.ndarray, "K A"], rng: np.random.Generator) -> dict
     return link | dict(cramers_v=cramers_v(table), v_low=float(low), v_high=float(high))
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #4de33dc8
-def by_cell(cell: Int[np.ndarray, " n"], rng: np.random.Generator) -> Int[np.ndarray, " n"]:
-    "All positions, cell after cell, in random order within each."
-    order = rng.permutation(len(cell))
-    return order[np.argsort(cell[order], kind="stable")]
-
-
 def halves(cell: Int[np.ndarray, " n"], rng: np.random.Generator) -> Int[np.ndarray, " n"]:
     "A random half for each example, 0 or 1, every cell divided evenly."
-    order = by_cell(cell, rng)
-    rank = np.arange(len(cell)) - np.searchsorted(cell[order], cell[order])
-    starts_with = rng.integers(0, 2, int(cell.max()) + 1)
-    half = np.empty(len(cell), np.int64)
-    half[order] = (rank + starts_with[cell[order]]) % 2
-    return half
+    cells = Groups(cell, ("cell",), (np.arange(int(cell.max()) + 1),))
+    rank = random_rank(cells, rng)
+    starts_with = rng.integers(0, 2, cells.n_groups)
+    return (rank + starts_with[cell]) % 2
 
 
 def strength(
@@ -192,8 +176,9 @@ def probe(
 
 def folds_of(cell: Int[np.ndarray, " n"], rng: np.random.Generator) -> Int[np.ndarray, " n"]:
     "A random fold for each example, every cell spread evenly."
+    order = rng.permutation(len(cell))
     fold = np.empty(len(cell), np.int64)
-    fold[by_cell(cell, rng)] = np.arange(len(cell)) % FOLDS
+    fold[order[np.argsort(cell[order], kind="stable")]] = np.arange(len(cell)) % FOLDS
     return fold
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #2c9863f2
@@ -318,11 +303,8 @@ def word_counts(texts, known: int | None = None) -> Float[np.ndarray, "m words"]
         return np.zeros((len(texts), 1), np.float32)
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #5bd5fc2c
-def projected(
-    x: Float[np.ndarray, "n d"],
-    most: int = 200,  # columns
-) -> Float[np.ndarray, "n k"]:
-    "The leading principal components, centred, with a mean variance of 1: what the probes learn from."
+def projected(x: Float[np.ndarray, "n d"], most: int = 200) -> Float[np.ndarray, "n k"]:
+    "At most so many principal components, with a mean variance of 1 together: what the probes learn from."
     x = x - x.mean(0)
     if x.shape[1] > most:
         solver = "covariance_eigh" if x.shape[1] <= len(x) else "full"
@@ -336,11 +318,8 @@ MOSTLY = 0.8  # above which it may say yes
 MAX_VALUES = 50  # of a column that may be an attribute
 
 
-def shortcut_verdict(
-    gap: dict,  # gain of the worst part by balancing: `low` and `high` of its interval
-    learnable: bool,  # the probe learns the label
-) -> str:
-    "'yes', 'no' or 'open'."
+def shortcut_verdict(gap: dict, learnable: bool) -> str:
+    "'yes', 'no' or 'open', by the interval of the gain and whether the probe learns the label."
     if not learnable:
         return "open"
     if gap["low"] > FAILING:
@@ -367,28 +346,27 @@ def condition_verdict(
 def examine(
     name: str,
     a: np.ndarray,  # (n,) values of the attribute, of all training examples
-    y: Int[np.ndarray, " n"],  # their classes
+    data: Data,
     x: Float[np.ndarray, "m d"],  # inputs of the examples that the probes see
-    rows: Int[np.ndarray, " m"],  # which these are
+    rows: Int[np.ndarray, " m"],  # which of the training examples these are
     weight: Float[np.ndarray, " m"],  # with which they stand for all
-    classes: tuple[str, ...],  # names
     rng: np.random.Generator,
 ) -> dict:
     """Everything about one attribute: the `counts` of each class and value, its `state` ('constant',
     'no conflict' or 'examined'), its association with the label, what the tests found, and the verdict."""
-    values = known_values(a)
+    y, values = data.y[data.rows("train")], known_values(a)
     a = value_codes(a, values)  # −1 where an attribute that divides nothing is blank
-    table = cross_table(y[a >= 0], a[a >= 0])
+    table = crosstab(y[a >= 0], a[a >= 0], levels=(range(data.n_classes), range(len(values)))).count
     known = dict(name=name, n_values=len(values), counts=table.tolist(), state="constant")
     if len(values) == 1:
         return known
-    known |= association(table, rng) | dict(state="no conflict")
+    known |= association(table, rng) | dict(state="no conflict", verdict="unclear")
     cells, v = agreeing(table), known["cramers_v"]
     if not table[~cells].any():
         return known
     seen = a[rows] >= 0
     x, y, a, weight = x[seen], y[rows][seen], a[rows][seen], weight[seen]
-    test = shortcut_test(projected(x), y, a, cells, weight, rng, classes)
+    test = shortcut_test(projected(x), y, a, cells, weight, rng, data.classes)
     growth = growth_ratio(x, y, a, rng)
     first = spurious_first(growth, rng.uniform(known["v_low"], known["v_high"], 200), rng)
     learnable = bool(test["label"]["low"] > test["label"]["chance"] + 0.05)
@@ -421,8 +399,6 @@ def growth_estimate(growth: Float[np.ndarray, " draws"]) -> dict:
 def overall_verdict(attributes: list[dict]) -> str:
     "The verdict of the attribute that is worst."
     verdicts = [a.get("verdict") for a in attributes]
-    if any(a["state"] == "no conflict" for a in attributes):
-        verdicts.append("unclear")
     return next((v for v in ("likely", "unclear", "unlikely") if v in verdicts), "unclear")
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #b8ca0ab6
@@ -443,12 +419,15 @@ def group_figures(groups: Groups, data: Data) -> list[dict]:
 KEPT, REPEATS, MORE = (0.25, 0.5, 1.0), 4, 50  # shares of a group, draws of each, rows that are added
 
 
-def next_labels(x, y, groups: Groups, n_train: int, rng: np.random.Generator, counts=None) -> list[dict]:
+def next_labels(data: Data, x, train, val, rng: np.random.Generator) -> list[dict]:
     """What `MORE` rows of a group, labelled in training or in validation, may gain of the worst group of
     validation, in [0, 1]: `split`, `group`, its `n`, `gain`, `low` and `high`, the largest gain first. Asked
-    of the three smallest groups with eight rows or more. From `n_train` on the rows are validation's; where
-    they are drawn from more, `counts` (2, groups) says how many each group has in training and validation."""
-    gains, val = [], np.arange(n_train, len(y))
+    of the three smallest groups with eight rows or more. `x`: inputs of a probe, of the positions `train` in
+    training and `val` in validation."""
+    every = data.groups("train"), data.evaluation("val")
+    groups = every[0].part(train).joined(every[1].part(val))
+    y = data.y[np.append(data.rows("train")[train], data.rows("val")[val])]
+    gains, n_train, val = [], len(train), np.arange(len(train), len(y))
     member = (groups.ids[val, None] == np.unique(groups.ids[val])).astype(float)
     part = np.append(np.full(n_train, -1), random_rank(groups.part(val), rng) % 5)
 
@@ -463,9 +442,8 @@ def next_labels(x, y, groups: Groups, n_train: int, rng: np.random.Generator, co
             hit[out] = model.fit(x[fitted], y[fitted], sample_weight=equal).predict(x[out]) == y[out]
         return hit[val]
 
-    for split, pool in dict(training=np.arange(n_train), validation=val).items():
-        ids, here = groups.ids[pool], groups.part(pool).counts
-        all_rows = here if counts is None else counts[int(split == "validation")]
+    for split, pool, of in zip(("training", "validation"), (np.arange(n_train), val), every):
+        ids, here, all_rows = groups.ids[pool], groups.part(pool).counts, of.counts
         order = np.argsort(all_rows, kind="stable")
         for group in order[here[order] >= 8][:3]:
             n, others = int(here[group]), pool[ids != group]
@@ -502,35 +480,26 @@ def labels_after(run, most: int = 1500) -> list[dict]:
     groups = data.groups("train"), data.evaluation("val")
     if not alike(*groups):
         return []
-    some, counts = zip(*((probe_rows(of, most, rng)[0], of.counts) for of in groups))
-    at = np.concatenate([data.rows(split)[rows] for split, rows in zip(("train", "val"), some)])
-    both = groups[0].part(some[0]).joined(groups[1].part(some[1]))
+    train, val = (probe_rows(of, most, rng)[0] for of in groups)
+    at = np.append(data.rows("train")[train], data.rows("val")[val])
     try:
         enters, how = embeddings(run.model), (run.eval_batch, run.autocast)
         x = outputs(run.model, run.source, at, *how, lambda batch: enters(batch).float())
     except ValueError:
         return []
-    return next_labels(projected(x.numpy()), data.y[at], both, len(some[0]), rng, counts)
+    return next_labels(data, projected(x.numpy()), train, val, rng)
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #94dcc899
-def suggestion(
-    verdict: str,
-    attributes: list[dict],
-    groups: Groups,  # of the training examples
-    command: str,  # how training is started
-) -> dict:
-    "The method for this verdict with its command and the reason."
+def suggestion(verdict: str, attributes: list[dict], groups: Groups, command: str) -> dict:
+    "The method for this verdict, its command, which begins as the one given, and the reason."
     smallest = int(groups.counts[groups.counts > 0].min())
     why = dict(
         likely=f"auto takes the cheapest method that is enough; the smallest group has {smallest:,} rows",
         unclear="run this first, then the same with --method auto, and compare worst groups on validation",
         unlikely="nothing speaks against plain training; compare the groups afterwards",
     )[verdict]
-    states = {a["state"] for a in attributes}
-    if "examined" not in states:
+    if "examined" not in {a["state"] for a in attributes}:
         why = "no attribute could be examined; name one that varies and should not matter, and diagnose again"
-        if "no conflict" in states:
-            why = "without conflicting examples no method with groups can help; collect some, diagnose again"
     method = "auto" if verdict == "likely" else "erm"
     return dict(method=method, command=f"{command} --method {method}", why=why)
 
@@ -609,19 +578,12 @@ def diagnose(
         x, seen = np.asarray(x, np.float32)[at], "features given"
     else:
         x, seen = small_inputs(data, at, len(rows)), INPUT_NAMES.get(data.inputs.kind, data.inputs.kind)
-    gains = ()
-    if len(judged):
-        both = groups.part(rows).joined(of_val.part(judged))
-        labels = np.append(y[rows], data.y[val[judged]])
-        counts = groups.counts, of_val.counts
-        gains = next_labels(projected(x), labels, both, len(rows), apart, counts)
-    x = x[: len(rows)]
-    sample = x, rows, weight, data.classes, rng
+    gains = next_labels(data, projected(x), rows, judged, apart) if len(judged) else ()
     named = {name: values[train] for name, values in data.attributes.items()}
     n_combinations = int(np.prod(data.train_groups.shape[1:]))
     if len(groups.variables) > 2 and 2 <= n_combinations <= MAX_VALUES:  # all that divide it together
         named[" × ".join(groups.variables[1:])] = groups.ids % n_combinations
-    attributes = [examine(name, a, y, *sample) for name, a in named.items()]
+    attributes = [examine(name, a, data, x[: len(rows)], rows, weight, rng) for name, a in named.items()]
     verdict, notes = overall_verdict(attributes), tuple(data.notes)
     if data is not whole:
         notes += (f"these tests saw the {len(train):,} labelled rows of training and validation alone",)
@@ -640,16 +602,14 @@ def diagnose(
     )
 
 
-def candidates(
-    columns: dict,  # name → (n,) values
-    y: Int[np.ndarray, " n"],  # classes of the same examples
-) -> list[dict]:  # the strongest association with the label first
-    "Columns with 2 to `MAX_VALUES` different values: `name`, `n_values`, and `cramers_v` with the label."
+def candidates(columns: dict, y: Int[np.ndarray, " n"]) -> list[dict]:
+    """Columns (name → values) with 2 to `MAX_VALUES` different values: `name`, `n_values`, and `cramers_v`
+    with the label, the strongest first."""
     possible = []
     for name, values in columns.items():
         different, codes = np.unique(np.asarray(values), return_inverse=True)
         if 2 <= len(different) <= MAX_VALUES:
-            v = cramers_v(cross_table(y, codes))
+            v = cramers_v(crosstab(y, codes).count)
             possible.append(dict(name=name, n_values=len(different), cramers_v=v))
     return sorted(possible, key=lambda c: -c["cramers_v"])
 
@@ -677,7 +637,7 @@ def reasons(d: Diagnosis) -> list[str]:
             first = "nothing can be learned from these inputs"
             if a["spurious_first"] is not None:
                 first = f"its feature is learned first with probability {100 * a['spurious_first']:.0f} %"
-            gap = "the probe hardly learns the label"
+            gap = "the probe hardly learns the label; features of a network (x=) may show more"
             if a["learnable"]:
                 gap = f"balancing changes the worst part by {ranged(a['test']['gap'].values(), '+')} points"
             if a["says"]["shortcut"] == "yes" and not a["looks_spurious"]:
@@ -687,9 +647,9 @@ def reasons(d: Diagnosis) -> list[str]:
     return lines
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #e898d34f
-def listed(rows: list[dict], most: int = 8) -> list[str]:
+def listed(head: tuple[str, ...], rows: list[tuple], most: int = 8) -> list[str]:
     "The first rows of a table as lines, and how many more there are."
-    lines = Table(rows[0], [row.values() for row in rows[:most]]).text().split("\n")
+    lines = Table(head, rows[:most]).text().split("\n")
     return [f"  {line}" for line in lines] + [f"  … {len(rows) - most:,} more"] * (len(rows) > most)
 
 
@@ -705,23 +665,22 @@ def details(d: Diagnosis) -> list[str]:
     lines = [f"{d.n_train:,} training examples; 5 points in a group need about {needed:,} on validation"]
     lines.append(f"The tests use probes on {d.inputs} of {d.n_probed:,} of them, all cells weighted alike.")
     groups = []
-    for g in d.groups:
-        row = {"group": g["name"], "training": f"{g['train']:,}", "%": f"{100 * g['train'] / d.n_train:.2f}"}
-        shows = f"{100 * g['detectable']:.0f} or more" if g["val"] else "nothing"
-        groups.append(row | {"validation": f"{g['val']:,}", "points that it shows": shows})
-    lines += [*listed(groups), ""]
+    for name, train, val, detectable in map(dict.values, d.groups):
+        shows = f"{100 * detectable:.0f} or more" if val else "nothing"
+        groups.append((name, f"{train:,}", f"{100 * train / d.n_train:.2f}", f"{val:,}", shows))
+    lines += [*listed(("group", "training", "%", "validation", "points that it shows"), groups), ""]
     for a in d.attributes:
         lines += [*attribute_lines(a), ""]
     if d.candidates:
         lines.append("columns that could be an attribute; which of them should not matter, only you can say:")
-        found = [{"column": c["name"], "values": c["n_values"]} for c in d.candidates]
-        found = [row | {"Cramér's V": f"{c['cramers_v']:.2f}"} for row, c in zip(found, d.candidates)]
-        lines += [*listed(found, 10), ""]
+        found = [(c["name"], c["n_values"], f"{c['cramers_v']:.2f}") for c in d.candidates]
+        lines += [*listed(("column", "values", "Cramér's V"), found, 10), ""]
     if d.labels:
         lines.append(f"{MORE} more labelled rows, and the points that the worst group of a probe may gain:")
-        gains = [ranged((of["gain"], of["low"], of["high"]), "+") for of in d.labels]
-        rows = [{"group": of["group"], "rows of": of["split"], "there": of["n"]} for of in d.labels]
-        lines += [*listed([row | {"gain": gain} for row, gain in zip(rows, gains)]), ""]
+        rows = []
+        for split, group, n, *gain in map(dict.values, d.labels):
+            rows.append((group, split, n, ranged(gain, "+")))
+        lines += [*listed(("group", "rows of", "there", "gain"), rows), ""]
     lines.append(f"suggestion: {d.suggestion['why']}")
     if d.examined or not d.candidates:  # else one of the columns is to be named first
         lines.append(f"  {d.suggestion['command']}")
@@ -751,8 +710,5 @@ def attribute_lines(a: dict) -> list[str]:
     rows = []
     for i in np.argsort(test["plain"]["accuracy"], kind="stable"):
         plain, balanced = (ranged(ends[i] for ends in test[name].values()) for name in ("plain", "balanced"))
-        rows.append({"worst parts first": test["parts"][i], "plain": plain, "balanced": balanced})
-    lines += listed(rows, 6)
-    if not a["learnable"]:
-        lines.append("  it says nothing here; features of a network (x=) may show more")
-    return lines
+        rows.append((test["parts"][i], plain, balanced))
+    return lines + listed(("worst parts first", "plain", "balanced"), rows, 6)

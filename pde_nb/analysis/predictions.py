@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['BINS', 'RATES', 'THUMB', 'LONG', 'COLUMNS', 'EVIDENCE', 'DEEPEST', 'Predictions', 'predict_split', 'confusion',
            'class_figures', 'area_under_curve', 'bin_of', 'calibration_error', 'error_by_chance', 'calibration',
-           'selection_rates', 'Answers', 'answers', 'mistake_rows', 'shown_text', 'shown_picture', 'as_image',
-           'picture_address', 'attention_cells', 'overlay', 'attention_by_group']
+           'selection_rates', 'Answers', 'answers', 'mistake_rows', 'shown_example', 'as_image', 'picture_address',
+           'attention_cells', 'overlay', 'attention_by_group']
 
 # %% ../../nbs/10_analysis/02_predictions.ipynb #pr000003
 import base64
@@ -22,6 +22,7 @@ from PIL import Image
 from scipy.stats import rankdata
 from sklearn.metrics import confusion_matrix
 from torch import Tensor, nn
+from torch.nn.modules.module import register_module_forward_hook
 
 from ..algorithm.groups import Overlap
 from .diagnosis import labels_after
@@ -189,8 +190,8 @@ def answers(
     for g in order[:8]:
         worst = mistakes[in_group(judged, g)[at]]
         worst = worst.sort_values("right", kind="stable", na_position="first")[:most]
-        texts = [shown_text(data.inputs, row) for row in worst.row]
-        shown[names[g]] = worst.assign(text=texts, picture=[shown_picture(data.inputs, r) for r in worst.row])
+        texts, pictures = zip(*(shown_example(data.inputs, row) for row in worst.row))
+        shown[names[g]] = worst.assign(text=texts, picture=pictures)
     tables += [selection_rates(data, said), mistakes, wrong.iloc[order]]
     return Answers(split, *tables, shown, tuple(labels_after(run)))
 
@@ -214,31 +215,25 @@ LONG = 500  # characters of a text
 COLUMNS = 24  # of a row
 
 
-def shown_text(inputs, row: int) -> str:
-    "What can be read of an example, of a picture its name; '' where there is nothing to read."
+def shown_example(inputs, row: int) -> tuple[str, str | None]:
+    "What can be read of an example, '' for nothing, and a thumbnail of it as a data: address, or None."
     if inputs.kind == "pictures":
-        return str(inputs.files[row])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            pixels = decode(inputs.root / inputs.files[row], THUMB)
+        return str(inputs.files[row]), picture_address(as_image(pixels))
+    if inputs.kind == "pixels":
+        return "", picture_address(as_image(inputs.x[row]))
     if inputs.kind == "texts":
-        parts = [part for part in (inputs.first, inputs.second) if part is not None]
-        texts = [str(part[row]) for part in parts]
-        return " / ".join(t if len(t) <= LONG else f"{t[:LONG]} … ({len(t):,} characters)" for t in texts)
+        texts = [str(part[row]) for part in (inputs.first, inputs.second) if part is not None]
+        cut = [t if len(t) <= LONG else f"{t[:LONG]} … ({len(t):,} characters)" for t in texts]
+        return " / ".join(cut), None
     if inputs.kind != "table":
-        return ""
+        return "", None
     columns = inputs.columns.items()
     cells = [f"{name} {v[row]:g}" if v.dtype.kind == "f" else f"{name} {v[row]}" for name, v in columns]
     more = [f"… ({len(cells)} columns)"] if len(cells) > COLUMNS else []
-    return ", ".join(cells[:COLUMNS] + more)
-
-
-def shown_picture(inputs, row: int) -> str | None:
-    "A thumbnail as a data: address, or None where an example is no picture."
-    if inputs.kind == "pixels":
-        return picture_address(as_image(inputs.x[row]))
-    if inputs.kind != "pictures":
-        return None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        return picture_address(as_image(decode(inputs.root / inputs.files[row], THUMB)))
+    return ", ".join(cells[:COLUMNS] + more), None
 
 
 def as_image(x) -> UInt8[np.ndarray, "height width 3"]:
@@ -280,14 +275,9 @@ def attention_cells(
 
     target = torch.as_tensor(classes, device=pictures.device)[:, None]
     if not any("attention" in type(m).__name__.lower() for m in model.modules()):
-        hooks = [m.register_forward_hook(note) for m in model.eval().modules()]
-        try:
-            with torch.enable_grad():
-                scores = model(pictures.detach().requires_grad_())
-                score = (scores.gather(1, target)[:, 0] - scores.mean(1)).sum()
-        finally:
-            for hook in hooks:
-                hook.remove()
+        with register_module_forward_hook(note), torch.enable_grad():
+            scores = model.eval()(pictures.detach().requires_grad_())
+            score = (scores.gather(1, target)[:, 0] - scores.mean(1)).sum()
     last = max((i for i, (module, _) in enumerate(maps) if isinstance(module, nn.Conv2d)), default=len(maps))
     features = [out for _, out in maps[last:] if out[0, 0].numel() > 1]
     if not features:
@@ -320,8 +310,7 @@ def overlay(
 def attention_by_group(
     run: Trainer,
     split: str = "test",
-    most: int = 2,  # pictures of a group
-    seed: int = 0,  # of the draw of the pictures, which are the same for all models of the data
+    most: int = 2,  # pictures of a group, the same for all models of the data
 ) -> pd.DataFrame:  # a row for each picture, of the eight smallest groups, group by group
     """Maps of the class that a model predicts, on pictures drawn at random from every group: the group, the
     row, label, what the model says and how sure it is, the picture, and it with the map (`overlay`)."""
@@ -332,7 +321,7 @@ def attention_by_group(
     found = []
     for g in chosen.tolist():
         inside = np.flatnonzero(in_group(judged, g))
-        drawn = rows[np.random.default_rng([seed, g]).permutation(inside)[:most]]
+        drawn = rows[np.random.default_rng([0, g]).permutation(inside)[:most]]
         x, pixels = run.source.batch(drawn), run.source.examples.take(drawn).cpu().numpy()
         with torch.no_grad():
             p = run.model.eval()(x).double().softmax(1).cpu().numpy()

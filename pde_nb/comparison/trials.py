@@ -230,14 +230,13 @@ def worst_group(result: Result) -> Summary:
 def standing(result: Result, difference: Difference | None) -> dict[str, str]:
     "The cells of one method, by the title of their column; no difference: the best."
     worst, means = worst_group(result), result.frame.mean(numeric_only=True)
-    spreads = {key: spread_text(over_seeds(result, key)) for key in ("adjusted_average", "average")}
     return {
         "method": result.title,
         "worst group, test": f"{spread_text(worst)} {interval_text(worst)}".rstrip(),
         "minus the best": points_text(difference) if difference else "best on validation",
         "p (Holm)": p_text(difference),
-        "adjusted average": spreads["adjusted_average"],
-        "average": spreads["average"],
+        "adjusted average": spread_text(over_seeds(result, "adjusted_average")),
+        "average": spread_text(over_seeds(result, "average")),
         "worst group, validation": spread_text(over_seeds(result, "val_worst_group")),
         "chosen": settings_name(result.chosen),
         "passes: best / all": f"{means.passes_to_best:.2g} / {means.passes:.2g}" if means.passes else DASH,

@@ -11,7 +11,6 @@ import base64
 import io
 import re
 import warnings
-from dataclasses import dataclass
 from pathlib import Path
 from textwrap import indent
 
@@ -61,9 +60,11 @@ def plain(value):
     return value if isinstance(value, Markup) else escape_markdown(" ".join(str(value).split()))
 
 
-def table(name: str, rows: list[dict] | pd.DataFrame, caption: str = "", most: int = ROWS) -> Table:
-    "A table of a page from cells by the heads of their columns, of at least one row; figures stand right."
+def table(name: str, rows: list[dict] | pd.DataFrame, caption: str = "", most: int = ROWS) -> Table | None:
+    "A table of a page from cells by the heads of their columns, None without rows; figures stand right."
     rows = rows.to_dict("records") if isinstance(rows, pd.DataFrame) else rows
+    if not rows:
+        return None
     cells = [[*map(shown, row.values())] for row in rows]
     align = "l"
     for head, *column in list(zip(rows[0], *cells))[1:]:
@@ -72,9 +73,9 @@ def table(name: str, rows: list[dict] | pd.DataFrame, caption: str = "", most: i
     return Table(tuple(rows[0]), cells[:most], align, name, caption)
 
 
-def section(title: str, *blocks: dict | Table) -> dict:
-    "A section of a page."
-    return dict(title=title, blocks=[dict(table=b) if isinstance(b, Table) else b for b in blocks])
+def section(title: str, *blocks: dict | Table | None) -> dict:
+    "A section of a page, which leaves out one without blocks."
+    return dict(title=title, blocks=[dict(table=b) if isinstance(b, Table) else b for b in blocks if b])
 
 # %% ../../nbs/13_report/01_page.ipynb #8558ebb4
 GROUP_COLOURS = "#0b8080", "#7b4ba8", "#946200", "#222222", "#8a4f7d", "#7a6a00"
@@ -116,20 +117,16 @@ def environment(finalize, **options) -> Environment:
 HTML_PAGES, MARKDOWN_PAGES = environment(html_cell, autoescape=True), environment(plain)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Page:
-    "A report as HTML and as Markdown."
+    "A report as `html` and as `markdown`."
 
-    html: str
-    markdown: str
-
-    @classmethod
-    def of(cls, title: str, lead: str, sections: list[dict], headline: dict | None = None, opening=()):
+    def __init__(self, title: str, lead: str, sections: list[dict], headline: dict | None = None, opening=()):
         "The page of this content: `sections` with `title` and `blocks`; `opening`: blocks before them."
+        sections = [part for part in sections if part["blocks"]]
         data = dict(title=title, lead=lead, sections=sections, headline=headline, opening=list(opening))
+        self.html = HTML_PAGES.get_template("page.html.j2").render(data)
         markdown = MARKDOWN_PAGES.get_template("page.md.j2").render(data)
-        html = HTML_PAGES.get_template("page.html.j2").render(data)
-        return cls(html, re.sub(r"\n{3,}", "\n\n", markdown).strip() + "\n")
+        self.markdown = re.sub(r"\n{3,}", "\n\n", markdown).strip() + "\n"
 
     def __repr__(self):
         return self.markdown

@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['TOO_GOOD', 'FEW', 'NOT_ASKED', 'run_headline', 'group_order', 'group_styles', 'group_section', 'origin_section',
-           'class_blocks', 'calibration_table', 'rate_sections', 'mistake_section', 'label_sections',
-           'attention_sections', 'predictions_sections', 'training_section', 'tried_sections', 'entry_section',
-           'command_text', 'making_section', 'as_record', 'run_page']
+           'class_blocks', 'calibration_table', 'rate_sections', 'mistake_section', 'label_section',
+           'attention_sections', 'predictions_sections', 'training_section', 'tried_section', 'entry_section',
+           'command_text', 'making_section', 'run_page']
 
 # %% ../../nbs/13_report/02_run_page.ipynb #41249376
 import shlex
@@ -18,22 +18,11 @@ import pandas as pd
 from matplotlib.ticker import MaxNLocator
 
 from ..algorithm.metrics import GroupCounts
-from ..analysis.diagnosis import MORE
+from ..analysis.diagnosis import MORE, ranged
 from ..analysis.predictions import RATES, Answers, picture_address
 from ..core.statistics import detectable_difference
 from ..core.tables import Table, percent
-from pde_nb.report.page import (
-    ROWS,
-    STYLES,
-    Page,
-    interval,
-    new_chart,
-    rates,
-    section,
-    share,
-    svg_of,
-    table,
-)
+from .page import ROWS, STYLES, Page, interval, new_chart, rates, section, share, svg_of, table
 from ..training.folder import flat
 from ..training.record import RunRecord, bound_text, cost_lines, rung_text
 
@@ -111,28 +100,21 @@ def origin_section(record: RunRecord) -> list[dict]:
         return []
     blocks, guess = [], kept.record
     for name, of in guess["attributes"].items():
-        rows = [
-            {
-                "split": g["split"],
-                f"class, {name}": f"{g['label']}, {g['value']}",
-                "labelled": g["labelled"],
-                "predicted": g["guessed"],
-                "of these wrong": percent(g["wrong"] / g["guessed"]),
-                "expected in all": round(g["expected"]),
-            }
-            for g in of["groups"]
-            if g["guessed"] and g["split"] != "unused"
-        ]
+        g = pd.DataFrame(of["groups"]).query("guessed > 0 and split != 'unused'")
+        rows = {"split": g.split, f"class, {name}": g.label.map(str) + ", " + g.value.map(str)}
+        rows |= {"labelled": g.labelled, "predicted": g.guessed}
+        wrong = (g.wrong / g.guessed).map(percent)
+        rows |= {"of these wrong": wrong, "expected in all": g.expected.map(round)}
         caption = "Of these wrong, expected in all: by the probabilities that the probe gives. Always "
         caption += f"naming the class's commonest value is right on {percent(of['figures']['chance'])}."
-        blocks += [table(f"guess_{name}", rows, caption)] if rows else []
+        blocks.append(table(f"guess_{name}", pd.DataFrame(rows), caption))
     n, most = int(kept.training.trusted_counts.sum()), percent(guess["most_wrong"], 0)
     text = f"A balanced set may draw from {n:,} of {record.n_train:,} training rows: of each group the "
     text += f"surest, as long as at most {most} of them are probably wrong."
     return [section("Where the groups come from", *blocks, dict(text=text))]
 
 # %% ../../nbs/13_report/02_run_page.ipynb #c081ff1b
-def class_blocks(found: Answers) -> list[dict]:
+def class_blocks(found: Answers) -> list[Table | None]:
     "Which class is taken for which, and how each class does."
     told = found.confusion.rename_axis(index="labelled", columns="said").stack().reset_index(name="examples")
     wrong = told[(told.labelled != told.said) & (told.examples > 0)]
@@ -146,12 +128,8 @@ def class_blocks(found: Answers) -> list[dict]:
         "Area: how often an example of the class has a higher probability of it than one of another. "
         "With 95 % intervals: Wilson's for shares, DeLong's for the area."
     )
-    blocks = [table("classes", pd.DataFrame(columns | {"area under the curve, %": areas}), text)]
-    if len(wrong):
-        blocks.append(
-            table("confusions", wrong, "Which class is taken for which, the most frequent first.", 20)
-        )
-    return blocks
+    confusions = table("confusions", wrong, "Which class is taken for which, the most frequent first.", 20)
+    return [table("classes", pd.DataFrame(columns | {"area under the curve, %": areas}), text), confusions]
 
 
 def calibration_table(found: Answers) -> Table:
@@ -172,12 +150,11 @@ def rate_sections(found: Answers) -> list[dict]:
     "How often the model says a class for each value of an attribute."
     if not len(found.rates):
         return []
-    kinds = dict(zip(RATES, ("selection rate", "true positives", "false positives")))
     r = found.rates
     frame = pd.DataFrame(
         {"says": r.label, "of": r.attribute + "=" + r.value.map(str), "examples": r.examples}
     )
-    for key, name in kinds.items():
+    for key, name in zip(RATES, ("selection rate", "true positives", "false positives")):
         frame[f"{name}, %"] = rates(r[key], r[RATES[key]])
     frame["right, %"] = rates(r.right, r.examples)
     caption = (
@@ -209,21 +186,18 @@ def mistake_section(found: Answers) -> dict:
     return section(title, *blocks)
 
 
-def label_sections(found: Answers) -> list[dict]:
-    "Where the next labels should go."
-    if not found.labels:
-        return []
+def label_section(found: Answers) -> dict:
+    "Where the next labels should go, if that was asked."
     rows = []
-    for of in found.labels:
-        gain, low, high = (f"{100 * of[key]:+.1f}" for key in ("gain", "low", "high"))
-        row = {"rows of": of["split"], "group": of["group"], "labelled": of["n"]}
-        rows.append(row | {"worst group, points": f"{gain} [{low}, {high}]"})
+    for split, group, n, *gain in map(dict.values, found.labels):
+        row = {"rows of": split, "group": group, "labelled": n}
+        rows.append(row | {"worst group, points": ranged(gain, "+")})
     caption = (
         f"What {MORE} more labelled rows may gain on validation, by a balanced probe of what enters the head "
         "that is fitted to more and more of the rows there are; with 95 % intervals, which are wide because "
         "one draw of rows differs from another."
     )
-    return [section("Where the next labels should go", table("labels", rows, caption))]
+    return section("Where the next labels should go", table("labels", rows, caption))
 
 
 def attention_sections(attention: pd.DataFrame | str | None, title: str, split: str) -> list[dict]:
@@ -249,9 +223,8 @@ def attention_sections(attention: pd.DataFrame | str | None, title: str, split: 
 
 
 NOT_ASKED = (
-    "Neither these nor the mistakes are on this page: the record of a run has counts per group only, and the "
-    "model was not asked again. pde report does so where the weights and the data are there; in Python, give "
-    "the data."
+    "Neither these nor the mistakes are here: the record of a run has counts per group only. pde report asks "
+    "the model again where the weights and the data are there; in Python, give the data."
 )
 
 
@@ -264,7 +237,7 @@ def predictions_sections(found: Answers | str) -> list[dict]:
         section(f"Calibration, {found.split}", calibration_table(found)),
         *rate_sections(found),
         mistake_section(found),
-        *label_sections(found),
+        label_section(found),
     ]
 
 # %% ../../nbs/13_report/02_run_page.ipynb #2de20ac9
@@ -301,20 +274,15 @@ def training_section(record: RunRecord, split: str) -> dict:
     return section("Training", dict(text=text), chart)
 
 
-def tried_sections(record: RunRecord) -> list[dict]:
-    "What `method='auto'` has tried: the expected worst group of validation, and what it took."
-    if not record.tried:
-        return []
-    rows = [
-        {
-            "method": step["method"],
-            "seconds in all": step["seconds"],
-            "expected worst group, validation, %": share(step["expected"], step["low"], step["high"]),
-        }
-        for step in record.tried
-    ]
+def tried_section(record: RunRecord) -> dict:
+    "What `method='auto'` has tried, if it was asked: the expected worst group of validation, and the time."
+    rows = []
+    for step in record.tried or []:
+        expected = share(step["expected"], step["low"], step["high"])
+        row = {"method": step["method"], "seconds in all": step["seconds"]}
+        rows.append(row | {"expected worst group, validation, %": expected})
     caption = "With the interval of 95 % of the draws. Rows that a model has seen do not judge it."
-    return [section("What was tried", table("tried", rows, caption))]
+    return section("What was tried", table("tried", rows, caption))
 
 # %% ../../nbs/13_report/02_run_page.ipynb #489a8b43
 def entry_section(record: RunRecord) -> dict:
@@ -366,12 +334,6 @@ def making_section(record: RunRecord) -> dict:
     return section("How it was made, and how to make it again", *making, *tables)
 
 # %% ../../nbs/13_report/02_run_page.ipynb #591f5466
-def as_record(run) -> RunRecord:
-    """The record of a run, from whatever stands for one: a `RunRecord`, a `Fit`, a folder or a record.json.
-    Raises `ValueError`, as `RunRecord.read` does, for what is none, unfinished or damaged."""
-    return run if isinstance(run, RunRecord) else getattr(run, "record", None) or RunRecord.read(run)
-
-
 def run_page(
     record: RunRecord,
     split: str,  # that the page is about; one that was evaluated
@@ -390,11 +352,11 @@ def run_page(
         *origin_section(record),
         *predictions_sections(found),
         *attention_sections(attention, record.method_title, split),
-        *tried_sections(record),
+        tried_section(record),
         training_section(record, split),
         entry_section(record),
         making_section(record),
     ]
     worst = percent(record.figures(split).worst_group)
     title = f"{record.method_title} on {config['data']}: worst group {worst}"
-    return Page.of(title, " · ".join(parts), sections, run_headline(record, split), opening)
+    return Page(title, " · ".join(parts), sections, run_headline(record, split), opening)
