@@ -8,14 +8,16 @@ __all__ = ['START', 'USUAL', 'app', 'sets', 'cheapest', 'methods', 'pde']
 # %% ../../nbs/14_cli/08_app.ipynb #ap0004
 import os
 import sys
-from dataclasses import MISSING
+from dataclasses import MISSING, fields
 from functools import partial
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, Parameter
 
-from .. import __version__
+import pde_nb
 from . import data, finished, reproduce, train
 from .ending import run_command, show
+from ..core.arguments import lookup
+from ..core.environment import check_one_process
 
 # %% ../../nbs/14_cli/08_app.ipynb #ap0005
 START = """Train models that work on every group, and show whether they do.
@@ -27,7 +29,7 @@ or mixed, 2 an option, a file or the data cannot be used, 3 disk, memory, networ
 
 
 USUAL = Parameter(consume_multiple=True, negative=())
-app = App(name="pde", help=START, version=__version__, default_parameter=USUAL)
+app = App(name="pde", help=START, version=pde_nb.__version__, default_parameter=USUAL)
 sets = App(name="data", help="An example, published data sets, and a sheet of rows to label by hand.")
 for command in (data.example, data.check, data.fetch, data.sample):
     sets.command(command)
@@ -48,27 +50,22 @@ def methods(name: str | None = None, /):
     Args:
         name: of the method
     """
-    from dataclasses import fields
-
     from fastcore.docments import docments
 
-    from pde_nb.algorithm.expansion import Schedule
-    from pde_nb.core.arguments import lookup
     from pde_nb.core.tables import Table
     from pde_nb.methods.registry import METHODS
-    from pde_nb.training.settings import Settings
 
     if name is None:
         rows = [(name, cls.label, cls.__doc__.splitlines()[0]) for name, cls in METHODS.items()]
         return show(Table(("name", "", "what it does"), rows, "lll"))
     cls = lookup(name, METHODS, "method")
-    for owner in (cls, *([Schedule] if "fixed" in getattr(cls, "schedules", ()) else []), Settings):
+    scheduled = "fixed" in getattr(cls, "schedules", ())
+    for owner in (cls, *[pde_nb.Schedule] * scheduled, pde_nb.Settings):
         about, rows = {}, []
         for part in reversed(owner.__mro__[:-1]):  # the comment of a field stands where it is defined
             about |= {name: text for name, text in docments(part).items() if text}
         for field in fields(owner):
             default = "" if field.default is MISSING else str(field.default)
-            default = default.lower() if default in ("None", "True", "False") else default
             rows.append((field.name, default, " ".join(about.get(field.name, "").split())))
         show(Table((owner.__name__, "default", "meaning"), rows, "lll"), "")
 
@@ -83,23 +80,17 @@ def pde(argv: list[str] | None = None):
             stream.reconfigure(errors="backslashreplace")  # a terminal may lack a letter
     sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # closed, as by >&-
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")
-    names = words[:2] if words[:1] == ["data"] else words[:1]
-    prog = " ".join(["pde", *(name for name in names if not name.startswith("-"))])
+    prog = " ".join(["pde", *app.parse_commands(words)[0]])
 
     def call():
         empty = [word for word in words if not word.strip() or (word[:2] == "--" and word.endswith("="))]
         if empty:
             raise ValueError(f"{empty[0]!r} is empty; give a value, or leave it out.")
-        try:
-            command, bound, _ = app.parse_args(words, exit_on_error=False, print_error=False)
-        except CycloptsError as error:
-            text = " ".join(str(error).split())
-            unknown = "Unknown option" in text and "Did you mean" not in text
-            if unknown and words[0] in ("train", "remedy", "compare"):
-                text += " A setting of the method or of training is given as --set NAME=VALUE."
-            raise ValueError(text) from None
+        command, bound, _ = app.parse_args(words, exit_on_error=False, print_error=False)
+        if command is not train.train:
+            check_one_process(f"`{prog}`")
         return command(*bound.args, **bound.kwargs)
 
-    status = run_command(prog, call, shared=words[0:1] == ["train"])
+    status = run_command(prog, call)
     if status:
         sys.exit(status)

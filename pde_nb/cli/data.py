@@ -8,43 +8,36 @@ __all__ = ['diagnose', 'shown_columns', 'example', 'check', 'fetch', 'sample']
 # %% ../../nbs/14_cli/05_data.ipynb #da0004
 from pathlib import Path
 
+import pde_nb
 from .ending import Exit, answer, command_line, say_next, show
-from .options import DataOptions, Output, Whole, data_words, open_typed
+from .options import DataOptions, Json, Whole, data_words, open_typed
 
 # %% ../../nbs/14_cli/05_data.ipynb #di0005
-def diagnose(*, opened: DataOptions, json: Output | None = None):
+def diagnose(*, opened: DataOptions, json: Json = None):
     """Before training: is it likely to go wrong?
 
     Whether plain training is likely to fail on some groups, why, and what validation can show.
     Without --attribute, columns with few values are looked at.
 
     pde diagnose --data loans.csv --label granted --attribute district
-
-    Args:
-        json: write what was found as JSON; - prints it
     """
-    from pde_nb.analysis.diagnosis import MAX_VALUES, without_attribute
-    from pde_nb.analysis.diagnosis import diagnose as examine
+    from pde_nb.analysis.diagnosis import without_attribute
     from pde_nb.data.published import BENCHMARKS
     from pde_nb.grouping.labelling import describe_labels
 
-    data, columns = open_typed(opened.opened()), None
-    words = data_words(opened.opened())
+    data, columns, words = opened.open(), None, data_words(opened.opened())
     train = command_line("train", *words)
     if not opened.attribute and opened.data not in BENCHMARKS:
         used = {opened.label, opened.split or "split", *(opened.text or ()), opened.image, "x"}
-        columns = {name: v.astype(str) for name, v in shown_columns(opened, len(data)).items()}
-        columns = {name: v for name, v in columns.items() if name not in used}
-        columns = {name: v for name, v in columns.items() if 2 <= len(set(v)) <= MAX_VALUES}
+        shown = shown_columns(opened, len(data))
+        columns = {name: values.astype(str) for name, values in shown.items() if name not in used}
         data, train = without_attribute(data), f"{train} --attribute COLUMN"
-    labels = describe_labels(data) if data.partial else []
-    lines = []
+    labels, lines = describe_labels(data) if data.partial else [], []
     try:
-        said = examine(data, columns=columns, command=train)
-        found, next_line = said.to_dict(), said.suggestion["command"]
-        if columns and said.candidates:
-            next_line = command_line("diagnose", *words, "--attribute", said.candidates[0]["name"])
-        lines.append(next_line)
+        said = pde_nb.diagnose(data, columns=columns, command=train)
+        found, lines = said.to_dict(), [said.suggestion["command"]]
+        if said.candidates:
+            lines = [command_line("diagnose", *words, "--attribute", said.candidates[0]["name"])]
     except ValueError as e:
         if not labels:
             raise
@@ -74,7 +67,7 @@ def shown_columns(opened: DataOptions, n: int) -> dict:
     else:
         frame = read_table(path / "metadata.csv" if path.is_dir() else path)
     here = [name for name in opened.attribute or () if name in frame]
-    frame = mask_blanks(frame, here, opened.unlabelled) if here else frame
+    frame = mask_blanks(frame, here, opened.unlabelled)
     return {str(name): frame[name].to_numpy(object) for name in frame}
 
 # %% ../../nbs/14_cli/05_data.ipynb #da0005
@@ -84,20 +77,17 @@ def example(*, root: str = "."):
     Args:
         root: folder to write to
     """
-    from pde_nb.data.tables import example_table
-
-    table = example_table(Path(root, "loans.csv"))
+    table = pde_nb.example_table(Path(root, "loans.csv"))
     line = command_line("train", "--data", table, "--label", "granted", "--attribute", "district")
     show(f"{table}: a made-up table; to train on it:\n    {line}")
 
 
-def check(name: str, /, *, root: str = "data", json: Output | None = None):
+def check(name: str, /, *, root: str = "data", json: Json = None):
     """Examine the files of a published data set: what is there and what is wrong, with status 1 then.
 
     Args:
         name: waterbirds, celebA or civilcomments
         root: folder that holds the data set's own folder
-        json: write what was found as JSON; - prints it
     """
     from pde_nb.data.published import examine
 
@@ -131,9 +121,9 @@ def sample(*, opened: DataOptions, out: str, n: Whole = 200, seed: Whole = 0):
     """
     from pde_nb.grouping.labelling import write_sheet
 
-    attribute = (opened.attribute or [""])[0]
-    if not attribute or len(opened.attribute) > 1:
+    if len(opened.attribute or ()) != 1:
         raise ValueError("--attribute: name the one column that is to be labelled; it may not be there yet.")
+    (attribute,) = opened.attribute
     options = {name: v for name, v in opened.opened().items() if name not in ("attribute", "unlabelled")}
     shown = {} if opened.data.endswith(".npz") else shown_columns(opened, 0)
     if attribute in shown:

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['ERM', 'DRO', 'PDE', 'METHODS', 'FASTER', 'STAGES', 'SIZES', 'FULL', 'RATES', 'RESETS', 'AUGMENTED', 'BIRDS', 'PASSES',
-           'PICTURES', 'LABELS', 'PRINTED', 'Row', 'Label', 'Setup', 'fitted_schedule', 'row_method', 'plain_table',
-           'runs_table', 'run_row', 'run_label', 'setting_text']
+           'PICTURES', 'LABELS', 'OF_RATES', 'PRINTED', 'Row', 'Label', 'Setup', 'fitted_schedule', 'row_method',
+           'plain_table', 'runs_table', 'run_row', 'run_label', 'setting_text']
 
 # %% ../../nbs/14_cli/06_labels.ipynb #8c84f458
 from dataclasses import asdict, dataclass, field, replace
@@ -142,9 +142,8 @@ def row_method(row: Row, setup: Setup) -> Method:
     return within_budget(row.method, setup.data, max(1.0, passes))
 
 # %% ../../nbs/14_cli/06_labels.ipynb #e30da807
-PRINTED = PAPER | {"fig:expansion_lr": {BIRDS: dict(PAPER["tab:ablation_lr"][BIRDS])}}
-PRINTED["fig:expansion_lr"][BIRDS]["1e-4"] = PAPER["tab:ablation_size"][BIRDS]["m = 10"]
-PRINTED["tab:ablation_lr"] = PRINTED["fig:expansion_lr"]
+OF_RATES = PAPER["tab:ablation_lr"][BIRDS] | {"1e-4": PAPER["tab:ablation_size"][BIRDS]["m = 10"]}
+PRINTED = PAPER | {label: {BIRDS: OF_RATES} for label in ("fig:expansion_lr", "tab:ablation_lr")}
 
 
 def plain_table(label: str) -> Table:
@@ -210,11 +209,10 @@ def run_label(label: str, setup: Setup, seeds: int, out: Path, say=print) -> tup
         raise ValueError(f"{label} is about pictures, and the data has {kind}; give pictures.")
     for row in spec.rows:
         paper = PRINTED.get(label, {}).get(setup.dataset, {}).get(row.name, {})
-        result, why = None, ""
         try:
-            result = run_row(row, setup, seeds, out, say)
+            result, why = run_row(row, setup, seeds, out, say), ""
         except CannotRun as e:
-            why = str(e)
+            result, why = None, str(e)
         figures[row.name] = result, paper
         rows.append(dict(name=row.name, why=why, paper=paper, run=result and result.to_dict()))
     average = "adjusted_average" if setup.dataset == "waterbirds" else "average"

@@ -10,7 +10,9 @@ import os
 from pathlib import Path
 
 from .ending import Exit, answer, show
-from .options import SCREEN, DataOptions, ModelOptions, Output, SettingOptions, Whole, Words
+from .options import SCREEN, DataOptions, Json, ModelOptions, TrainOptions, Whole, set_values
+from ..core.arguments import lookup, number, whole_number
+from ..core.seals import with_origin, with_seal, writable_folder, write_sealed, write_whole
 
 # %% ../../nbs/14_cli/07_reproduce.ipynb #728cf620
 def reproduce(
@@ -21,12 +23,12 @@ def reproduce(
     network: ModelOptions = ModelOptions(),
     scale: float = 1.0,
     preset: str = "released",
-    methods: Words | None = None,
+    methods: list[str] | None = None,
     seeds: Whole | None = None,
     jobs: Whole | None = None,
-    set: Words | None = None,
+    set: list[str] | None = None,
     out: str | None = None,
-    json: Output | None = None,
+    json: Json = None,
 ):
     """Rerun a table or figure of the paper, check its claims, or map the phase diagram.
 
@@ -45,12 +47,8 @@ def reproduce(
         jobs: processes, ≥ 1; default one per core
         set: settings of every run, or of the synthetic preset: sigma_p=0.78
         out: folder of record, picture and runs; default runs/LABEL, with data runs/paper-DATA
-        json: also write the record as JSON; - prints it instead
     """
     from pde_nb.cli.labels import LABELS, Setup, run_label
-    from pde_nb.cli.options import open_typed
-    from pde_nb.core.arguments import lookup, number, whole_number
-    from pde_nb.core.seals import with_origin, with_seal, writable_folder, write_sealed, write_whole
     from pde_nb.core.tables import Table
     from pde_nb.data.published import PUBLISHED
 
@@ -58,20 +56,19 @@ def reproduce(
         lines = [(name, one.title, one.needs if one.rows else "") for name, one in LABELS.items()]
         return answer(json, dict(labels=lines), Table(("label", "what", "needs"), lines, "lll"))
     label, fig = label_of_paper, None
-    lookup(label, {**LABELS, "claims": None, "phase": None}, "label")
+    spec = lookup(label, {**LABELS, "claims": None, "phase": None}, "label")
     usual = 20 if label == "tab:synthetic" else 5
     seeds = whole_number("seeds", usual if seeds is None else seeds, 1)
-    if label in LABELS and LABELS[label].rows:
+    if spec and spec.rows:
         if (preset, methods) != ("released", None):
             raise ValueError(f"--preset and --methods are not of {label}; leave them out.")
         if not opened:
-            needs = LABELS[label].needs
-            raise ValueError(f"{label} needs {needs}: give --data FILE_OR_NAME with --label and --attribute.")
-        data = open_typed(opened.opened())
-        dataset = LABELS[label].dataset or (data.name if data.name in PUBLISHED else "waterbirds")
-        how = dict(model=network.model, weights=network.start, device=network.device)
+            how = "give --data FILE_OR_NAME with --label and --attribute."
+            raise ValueError(f"{label} needs {spec.needs}: {how}")
+        data = opened.open()
+        dataset = spec.dataset or (data.name if data.name in PUBLISHED else "waterbirds")
         scale = number("scale", scale, 0, above=True)
-        setup = Setup(data, dataset, scale, *SettingOptions(set=set).split(), network=how)
+        setup = Setup(data, dataset, scale, *TrainOptions(set=set).settings(), network=network.network())
         folder, say = Path(out or f"runs/paper-{data.name}"), str if json == SCREEN else show
         record, text = run_label(label, setup, seeds, folder / "runs", say)
         folder = folder / label.replace(":", "-")
@@ -95,8 +92,6 @@ def computed(label: str, jobs, preset, seeds, methods, changes):
     from dataclasses import asdict, replace
 
     from pde_nb.cli.labels import LABELS, plain_table
-    from pde_nb.cli.options import set_values
-    from pde_nb.core.arguments import lookup
     from pde_nb.theory import experiment as synthetic
     from pde_nb.theory.claims import check_claims, claims_summary, claims_table
     from pde_nb.theory.data_model import fig_data

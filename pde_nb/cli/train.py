@@ -10,20 +10,11 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
+import pde_nb
 from .ending import Exit, answer, command_line, say_next, show
-from pde_nb.cli.options import (
-    SCREEN,
-    DataOptions,
-    ModelOptions,
-    Output,
-    SettingOptions,
-    Whole,
-    Words,
-    data_words,
-    open_typed,
-    opened_with,
-    set_values,
-)
+from .options import SCREEN, DataOptions, Json, TrainOptions, Whole, data_words, set_values
+from ..core.arguments import number
+from ..core.environment import is_main, need
 
 # %% ../../nbs/14_cli/03_train.ipynb #tr0006
 def train(
@@ -35,10 +26,8 @@ def train(
     out: str | None = None,
     minutes: float | None = None,
     restart: bool = False,
-    log: Words | None = None,
-    json: Output | None = None,
-    network: ModelOptions = ModelOptions(),
-    asked: SettingOptions = SettingOptions(),
+    json: Json = None,
+    asked: TrainOptions = TrainOptions(),
 ):
     """Train a model that works on every group, and report on each.
 
@@ -54,12 +43,8 @@ def train(
         out: folder of the run; default runs/DATA-METHOD-MODEL-seedS
         minutes: that training may take, > 0; then it ends with the best model so far; with more it goes on
         restart: throw away what the folder holds
-        log: each epoch goes there at once: csv, tensorboard, or both
-        json: write the test figures as JSON; - prints them
     """
-    from pde_nb.core.environment import is_main
     from pde_nb.methods.base import settings_text
-    from pde_nb.training.fit import robust_fit
     from pde_nb.training.record import record_parts
     from pde_nb.training.settings import keep_memory
     from pde_nb.training.spec import choose
@@ -78,16 +63,15 @@ def train(
         say(f"settings {settings_text(config['settings'])}")
         say(f"method {run.method.name}, {settings_text(run.method.settings())}; {begins}")
 
-    settings, inputs = asked.split()
-    data = open_typed(opened.opened())
+    options = asked.options() | dict(preset=preset)
+    data = opened.open()
     say(data.describe(), "", data.columns or "")
-    how = dict(schedule=asked.schedule, preset=preset, inputs=inputs, train_by=settings.pop("train_by", None))
     if not out:
-        _, _, model, *_ = choose(data, network.model, "pde" if method == "auto" else method, **how)
+        chosen = {name: options.get(name) for name in ("model", "schedule", "preset", "inputs", "train_by")}
+        model = choose(data, method="pde" if method == "auto" else method, **chosen)[2]
         out = f"runs/{data.name}-{method}-{Path(model).name}-seed{seed}"
-    how |= dict(weights=network.start, device=network.device, groups=asked.groups, seed=seed)
-    how |= dict(out=out, restart=restart, minutes=minutes, opened=opened_with(opened), on_epoch=log)
-    fit = robust_fit(network.model, data, method, began=say_plan, **how, **settings)
+    how = dict(out=out, restart=restart, minutes=minutes, opened=opened.absolute(), began=say_plan)
+    fit = pde_nb.robust_fit(data=data, method=method, seed=seed, **how, **options)
     told = ["", *record_parts(fit.record)]
     if not fit.run:
         told.insert(0, "this run had ended before; where its time was up, a larger --minutes lets it go on:")
@@ -101,16 +85,14 @@ def train(
 def compare(
     *,
     opened: DataOptions,
-    methods: Words = ("all",),
+    methods: list[str] = ("all",),
     seeds: Whole = 5,
     budget: float = 10.0,
-    tune: Words | None = None,
+    tune: list[str] | None = None,
     out: str | None = None,
-    log: Words | None = None,
     jobs: str = "1",
     print_runs: bool = False,
-    network: ModelOptions = ModelOptions(),
-    asked: SettingOptions = SettingOptions(),
+    asked: TrainOptions = TrainOptions(),
 ):
     """Compare methods on one data set, tuned alike and paired by seed.
 
@@ -126,39 +108,33 @@ def compare(
         tune: settings to try for each method, on the first seed, all combinations: lr=1e-3,1e-2
             weight_decay=0,1e-3; default two learning rates
         out: folder of runs and results; default runs/compare-DATA
-        log: each epoch goes there at once: csv, tensorboard, or both
         jobs: runs side by side, each in a process of its own, ≥ 1; or the address of a Dask scheduler
         print_runs: print a pde train for each run that is known, of several settings those of the first seed,
             to be made anywhere; compare reads them and makes the others
     """
-    from pde_nb.comparison.comparison import asked_methods, check_apart, combinations, run_folder
-    from pde_nb.comparison.comparison import compare as compare_all
-    from pde_nb.core.arguments import number
+    from pde_nb.comparison.comparison import combinations, run_folder
     from pde_nb.report.report import comparison_page
     from pde_nb.training.settings import keep_memory
 
     keep_memory()
-    settings, inputs = asked.split()
+    options = asked.options()
     number("budget", budget, 0, above=True)
-    data = open_typed(opened.opened())
+    data = opened.open()
     folder = Path(out or f"runs/compare-{data.name}")
     if not print_runs:
         show(data.describe(), "", data.columns or "")
-    tried = ({},) if "lr" in settings else None
+    tried = ({},) if "lr" in options else None
     if tune:
         tried = combinations(set_values(tune))
-    how = dict(methods=None if list(methods) == ["all"] else list(methods), seeds=range(seeds), tried=tried)
-    how |= dict(schedule=asked.schedule, model=network.model, weights=network.start, inputs=inputs)
-    how |= dict(device=network.device, groups=asked.groups, on_epoch=log, passes=budget, **settings)
+    methods = None if list(methods) == ["all"] else list(methods)
+    how = dict(methods=methods, seeds=range(seeds), passes=budget, tried=tried)
     if print_runs:
-        check_apart(tried or (), settings, asked_methods(how["methods"]))
-        words = [*data_words(opened.opened() | vars(network)), "--groups", asked.groups]
-        return show("\n".join(run_lines(data, folder, words, settings | inputs, how)))
+        return show(*run_lines(data, folder, opened, asked, **how))
     with workers(jobs) as n:
-        found = compare_all(data, folder, say=show, jobs=n, **how)
+        found = pde_nb.compare(data, folder, say=show, jobs=n, **how, **options)
     page = comparison_page(found)
     files = [page.save(folder / f"comparison.{kind}") for kind in ("md", "html")]
-    show("", page, "\nwritten: " + ", ".join(map(str, files)))
+    show("", page.markdown, "\nwritten: " + ", ".join(map(str, files)))
     best = found.results[found.best]
     run = run_folder(folder, found.best, best.chosen, best.trials[0]["seed"])
     say_next(command_line("report", run, "--html"), command_line("predict", run, "--data", "new.csv"))
@@ -169,8 +145,6 @@ def compare(
 def workers(jobs: str):
     "How many runs are made side by side: by processes of this machine, or by workers of a Dask scheduler."
     from joblib import parallel_config
-
-    from pde_nb.core.environment import need
 
     if "://" not in jobs:
         yield int(jobs) if jobs.isdecimal() else jobs
@@ -183,30 +157,36 @@ def workers(jobs: str):
             yield max(2, len(client.ncores()))
 
 
-def run_lines(data, folder: Path, words: list[str], settings: dict, how: dict) -> list[str]:
+def run_lines(
+    data, folder: Path, opened: DataOptions, asked: TrainOptions, *, methods, seeds, passes, tried
+) -> list[str]:
     "The `pde train` of each run of a comparison; where several settings are tried, of the first seed alone."
-    from pde_nb.comparison.comparison import asked_methods, learning_rates, run_folder, within_budget
+    from pde_nb.comparison import comparison
     from pde_nb.methods.base import Fitted
     from pde_nb.training.presets import DEFAULTS
 
     def typed(value) -> str:
         return ",".join(map(typed, value)) if isinstance(value, (tuple, list)) else str(value).lower()
 
-    lines, tried = [], how["tried"] or learning_rates(DEFAULTS[data.inputs.kind].lr)
-    for name, method in asked_methods(how["methods"]).items():
+    (settings, inputs), methods, lines = asked.settings(), comparison.asked_methods(methods), []
+    tried = tried or comparison.learning_rates(DEFAULTS[data.inputs.kind].lr)
+    comparison.check_apart(tried, settings, methods)
+    network = {name: getattr(asked, name) for name in ("model", "weights", "device")}
+    words = [*data_words(opened.opened() | network), "--groups", asked.groups]
+    for name, method in methods.items():
         try:
-            method = within_budget(method, data, how["passes"], how["schedule"])
+            method = comparison.within_budget(method, data, passes, asked.schedule)
         except ValueError:
             continue  # the comparison says why
-        known = method.settings() | settings
+        known = method.settings() | settings | inputs
         own = tried if method.first() or not isinstance(method, Fitted) else ({},)
         schedule = known.pop("schedule", None)
         if isinstance(schedule, dict):
             schedule, known = "fixed", {name: v for name, v in (known | schedule).items() if v is not None}
-        for seed in how["seeds"] if len(own) == 1 else how["seeds"][:1]:
+        for seed in seeds if len(own) == 1 else seeds[:1]:
             for one in own:
                 given = [f"{key}={typed(value)}" for key, value in (known | one).items()]
-                out = run_folder(folder, name, one, seed)
-                asked = data_words(dict(method=name, seed=str(seed), schedule=schedule, out=out, set=given))
-                lines.append(command_line("train", *words, *asked))
+                out = comparison.run_folder(folder, name, one, seed)
+                run = dict(method=name, seed=str(seed), schedule=schedule, out=out, set=given)
+                lines.append(command_line("train", *words, *data_words(run)))
     return lines
