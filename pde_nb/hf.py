@@ -89,6 +89,7 @@ def trainer_method(
     elif isinstance(method, str):
         method = find_method(method).defaults("texts", groups)
     parts = ("attach", "batch_loss", "first", "after_first", "after_epoch")
+    parts += ("order",) * isinstance(method, PDE)
     same = all(getattr(type(method), part) is getattr(Method, part) for part in parts)
     if not same or method.keeps != "best" or getattr(method, "schedule", None) == "auto":
         raise ValueError(
@@ -242,6 +243,9 @@ def check_trainer(trainer: RobustTrainer):
     args, pde = trainer.args, isinstance(trainer.method, PDE)
     if args.ignore_data_skip:
         raise ValueError("ignore_data_skip=True would begin the schedule anew on resuming; leave it out.")
+    by_length = getattr(args, "group_by_length", False)  # as transformers 4 has it
+    if by_length or getattr(args, "train_sampling_strategy", "") == "group_by_length":
+        raise ValueError("group_by_length takes examples out of the order of their groups; leave it out.")
     n = trainer.batches.ends[-1]
     if pde and (args.max_steps > n or (args.max_steps <= 0 and args.num_train_epochs != 1)):
         raise ValueError(

@@ -259,7 +259,7 @@ class ExpansionBatches:
         self.schedule, self.epochs = schedule, epochs
         self.size, self.ranks = whole_number("batch_size", size, 1), whole_number("ranks", ranks, 1)
         self.rank, self.start = whole_number("rank", rank, 0), whole_number("start", start, 0)
-        self.parts = self.ranks * turns  # of a batch
+        self.parts = self.ranks * whole_number("turns", turns, 1)  # of a batch
         self._known = self._shown = None  # epochs and the ends that go with them; epochs that were shown
         self._last = (None, None)  # an epoch, and its batches
         if self.rank >= self.ranks:

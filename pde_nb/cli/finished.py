@@ -142,6 +142,8 @@ def page_of(records, data: str | None):
     from pde_nb.report.report import report
 
     if len(records) > 1 or records[0].folder is None:
+        if data:
+            raise ValueError(f"--data {data}: it is for the page of one run with its model; leave it out.")
         return report(records)
     try:
         return report(records, open_again(records[0].folder, data))

@@ -198,10 +198,13 @@ class TrainOptions(ModelOptions):
         return settings, inputs
 
     def options(self) -> dict:
-        "All of it, as `robust_fit` and `compare` take it. Raises `ValueError` as `settings` does."
+        "All of it, as `robust_fit` and `compare` take it. Raises `ValueError` for one that is given twice."
         settings, inputs = self.settings()
         how = dict(schedule=self.schedule, groups=self.groups, inputs=inputs, on_epoch=self.log)
-        return self.network() | how | settings
+        how |= self.network()
+        if doubled := settings.keys() & {*how, "data", "method", "seed", "preset", "out", "minutes"}:
+            raise ValueError(f"--set {min(doubled)}: it has an option of its own, see --help.")
+        return how | settings
 
 # %% ../../nbs/14_cli/02_options.ipynb #op0010
 def set_values(texts: list[str] | None) -> dict:

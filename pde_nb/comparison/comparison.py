@@ -170,11 +170,9 @@ def within_budget(
     groups = data.groups("train")
     if isinstance(method, str):
         method = find_method(method).defaults(data.inputs.kind, groups)
-    if passes is None:
-        return method
     if schedule != "auto" and "schedule" in method.setting_names():
         method = method.changed({"schedule": schedule}, groups)
-    return method.within(passes, groups, len(data.rows("val")))
+    return method if passes is None else method.within(passes, groups, len(data.rows("val")))
 
 # %% ../../nbs/11_comparison/02_comparison.ipynb #509904da
 @dataclass(frozen=True, eq=False, repr=False)

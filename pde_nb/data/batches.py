@@ -113,6 +113,8 @@ def decode_all(
     Raises `ValueError` naming those that cannot be decoded, and for a folder that cannot be written or is
     full; warns where a cache is replaced."""
     whole_number("size", size, 1)
+    if centre is not None:
+        whole_number("centre", centre, 1)
     if cache == "memory":
         return np.concatenate(list(decoded(inputs, size, centre, progress)))
     root, files = Path(inputs.root).resolve(), [str(name) for name in inputs.files]
@@ -318,8 +320,8 @@ class PixelSource(Source):
         elif isinstance(normalise, str) and normalise == "imagenet":
             normalise = [np.mean(m) if x.shape[1] == 1 else m for m in IMAGENET]
         mean, std = (np.broadcast_to(np.asarray(m, float), x.shape[1]) for m in normalise)
-        if not (std > 0).all():
-            raise ValueError(f"normalise={normalise!r}; give standard deviations above 0.")
+        if not (np.isfinite([mean, std]).all() and (std > 0).all()):
+            raise ValueError(f"normalise={normalise!r}; give means, and standard deviations above 0.")
         self.moments = tuple(mean.tolist()), tuple(std.tolist())
         self.shape, self.version = tuple(x.shape[1:]), f" {CACHE_VERSION}"
         self.settings = (x.shape, str(x.dtype), mean.tolist(), std.tolist(), self.augment)

@@ -268,6 +268,8 @@ def examine(
     if rows is None:
         return faults
     attempt(check_rows, name, rows)
+    if len(rows) < (n_published := np.sum(PUBLISHED[name])):
+        faults.append(f"this is a subset: {len(rows):,} of {n_published:,} examples")
     if not about.texts:
         attempt(find_pictures, folder, rows["input"].tolist())
         attempt(decode_those_there, rows["input"].tolist())

@@ -67,7 +67,8 @@ class RunSpec:
         usual = {}  # options of the inputs that follow from the name of the model
         if "tokenizer" in self.inputs and not own:
             usual = {"tokenizer": input_settings(self.model, "texts")["tokenizer"]}
-        told = {k: v for k, v in self.inputs.items() if isinstance(v, (int, float, str, tuple, list))}
+        kinds = int, float, str, tuple, list, type(None)
+        told = {name: value for name, value in self.inputs.items() if isinstance(value, kinds)}
         inputs = {k: v for k, v in told.items() if k != "cache" and (k not in usual or v != usual[k])}
         plain = {name: value for name, value in vars(self).items() if name != "groups" or value}
         plain |= dict(model=type(self.model).__name__ if own else self.model, own_model=own, weights=weights)
