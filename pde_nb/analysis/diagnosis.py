@@ -6,10 +6,10 @@
 __all__ = ['SMALL_PART', 'FOLDS', 'PENALTIES', 'FAILING', 'SELDOM', 'MOSTLY', 'MAX_VALUES', 'KEPT', 'REPEATS', 'MORE',
            'INPUT_NAMES', 'SAYS', 'agreeing', 'cramers_v', 'association', 'halves', 'strength', 'growth_ratio',
            'spurious_first', 'parts_of', 'probe', 'folds_of', 'balanced_accuracy', 'shortcut_test', 'worst_gain',
-           'conflicting_fare_worse', 'probe_rows', 'small_inputs', 'word_counts', 'projected', 'shortcut_verdict',
-           'condition_verdict', 'examine', 'growth_estimate', 'overall_verdict', 'group_figures', 'next_labels',
-           'alike', 'labels_after', 'suggestion', 'Diagnosis', 'diagnose', 'candidates', 'without_attribute', 'reasons',
-           'listed', 'ranged', 'details', 'attribute_lines']
+           'conflicting_fare_worse', 'probe_rows', 'small_inputs', 'projected', 'shortcut_verdict', 'condition_verdict',
+           'examine', 'growth_estimate', 'overall_verdict', 'group_figures', 'next_labels', 'alike', 'labels_after',
+           'suggestion', 'Diagnosis', 'diagnose', 'candidates', 'without_attribute', 'reasons', 'listed', 'ranged',
+           'details', 'attribute_lines']
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #697dc95a
 import json
@@ -272,8 +272,10 @@ def probe_rows(
     return rows, weight / weight.mean()
 
 
-def small_inputs(data: Data, rows: Int[np.ndarray, " m"], known=None) -> Float[np.ndarray, "m d"]:
-    "Cheap inputs for a probe: pictures of 16 × 16 pixels, or the words of texts, of the first `known` ones."
+def small_inputs(data: Data, rows: Int[np.ndarray, " m"]) -> Float[np.ndarray, "m d"]:
+    "Cheap inputs for a probe: pictures of 16 × 16 pixels, or the words of texts."
+    from sklearn.feature_extraction.text import HashingVectorizer
+
     from pde_nb.data.batches import decode_all
     from pde_nb.data.inputs import make_source
     from pde_nb.grouping.representation import pooled
@@ -283,24 +285,14 @@ def small_inputs(data: Data, rows: Int[np.ndarray, " m"], known=None) -> Float[n
         return make_source(data).batch(rows).numpy()
     if inputs.kind == "texts":
         texts = [t for t in (inputs.first, inputs.second) if t is not None]
-        return np.concatenate([word_counts(t[rows], known) for t in texts], 1)
+        count = HashingVectorizer(n_features=1024, dtype=np.float32)
+        return np.concatenate([count.transform(t[rows]).toarray() for t in texts], 1)
     if inputs.kind == "pictures":
         x = decode_all(Pictures(inputs.root, inputs.files[rows]), 16, "memory", progress=False)
     else:
         x = inputs.x[rows]
     unit = 255 if x.dtype == np.uint8 else 1
     return pooled(np.asarray(x, np.float32) / unit, 16).reshape(len(rows), -1)
-
-
-def word_counts(texts, known: int | None = None) -> Float[np.ndarray, "m words"]:
-    "Frequent words of the first `known` texts as numbers; a column of zeros where there are none at all."
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    count = TfidfVectorizer(max_features=1000, sublinear_tf=True, dtype=np.float32)
-    try:
-        return count.fit(list(texts[:known])).transform(list(texts)).toarray()
-    except ValueError:
-        return np.zeros((len(texts), 1), np.float32)
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #5bd5fc2c
 def projected(x: Float[np.ndarray, "n d"], most: int = 200) -> Float[np.ndarray, "n k"]:
@@ -377,7 +369,6 @@ def examine(
         state="examined",
         growth=growth_estimate(growth),  # of the label's feature over the attribute's
         spurious_first=None if np.isnan(first) else first,  # probability; None: neither can be learned
-        lateness=1 / (1 - min(v, 0.99998) ** 2),  # of plain training, in times of the balanced one
         test=test,
         learnable=learnable,  # whether the probe learns the label
         says=says,
@@ -577,7 +568,7 @@ def diagnose(
             raise ValueError(f"x: give a row of finite numbers for each of the {len(data):,} examples.")
         x, seen = np.asarray(x, np.float32)[at], "features given"
     else:
-        x, seen = small_inputs(data, at, len(rows)), INPUT_NAMES.get(data.inputs.kind, data.inputs.kind)
+        x, seen = small_inputs(data, at), INPUT_NAMES.get(data.inputs.kind, data.inputs.kind)
     gains = next_labels(data, projected(x), rows, judged, apart) if len(judged) else ()
     named = {name: values[train] for name, values in data.attributes.items()}
     n_combinations = int(np.prod(data.train_groups.shape[1:]))
@@ -704,8 +695,7 @@ def attribute_lines(a: dict) -> list[str]:
     if a["spurious_first"] is not None:
         value, low, high = ("∞" if g is None else f"{g:.2g}" for g in a["growth"].values())
         growth = f"the label's feature grows {value} [{low}, {high}] times as fast as the attribute's"
-        later = f"; plain training takes {a['lateness']:.1f} times as long as balanced training to catch up"
-        lines.append(f"  condition: {growth}{later if a['learnable'] else ''}")
+        lines.append(f"  condition: {growth}")
     lines.append("  shortcut test: what a plain and a balanced probe have right, in %")
     rows = []
     for i in np.argsort(test["plain"]["accuracy"], kind="stable"):

@@ -45,8 +45,7 @@ def diagnose(*, opened: DataOptions, json: Json = None):
     for of in labels:
         again = data_words(opened.opened() | dict(attribute=of["name"]))
         lines.append(command_line("data", "sample", *again, "--out", "to_label.csv"))
-    more = dict(labels=labels) if labels else {}
-    answer(json, found | more, *(of["text"] for of in labels), said)
+    answer(json, found | dict(known=labels), *(of["text"] for of in labels), said)
     say_next(*lines)
 
 

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['LARGEST', 'OUTPUTS', 'N_ROWS', 'TOLERANCE', 'OLDEST_TORCH', 'description', 'picture_steps', 'ColumnLayer',
-           'column_steps', 'codes_of', 'PixelLayer', 'Graph', 'graph_rows', 'Exported', 'export', 'write_onnx',
-           'compare', 'save_pretrained']
+           'column_steps', 'codes_of', 'PixelLayer', 'Graph', 'graph_rows', 'export', 'write_onnx', 'compare',
+           'save_pretrained']
 
 # %% ../../nbs/12_deployment/03_export.ipynb #ex000004
 import copy
@@ -13,7 +13,7 @@ import json
 import shutil
 import tempfile
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -161,25 +161,6 @@ def graph_rows(
         some = Arrays(x)
     return x, prepared(preparation, some).batch(np.arange(len(rows)))
 
-# %% ../../nbs/12_deployment/03_export.ipynb #ex000007
-@dataclass(frozen=True)
-class Exported:
-    "A graph in a file, and how far it is from its model on some rows."
-
-    path: Path
-    input: dict  # of the graph: name, dtype, shape; its outputs are `OUTPUTS`, (batch, classes) each
-    n: int  # rows
-    probability: float  # largest difference of a probability
-    logit: float  # and of a logit
-
-    def __str__(self):
-        shape, size = ", ".join(map(str, self.input["shape"])), self.path.stat().st_size / 1e6
-        return (
-            f"{self.path.name}: takes {self.input['name']} {self.input['dtype']} ({shape}); {size:.3g} MB\n"
-            f"on {self.n} rows probabilities differ from the model's by at most {self.probability:.1e}, "
-            f"logits by {self.logit:.1e}"
-        )
-
 # %% ../../nbs/12_deployment/03_export.ipynb #ex000009
 N_ROWS = 64  # that a graph is compared on
 TOLERANCE = 1e-4  # of a probability
@@ -191,9 +172,9 @@ def export(
     path,  # of the file: it ends in .onnx
     rows,  # to compare on: as in `new_rows`, or a data set, of which validation rows are taken
     **how,  # options of `new_rows`: root
-) -> Exported:
-    """Write the graph of a model, and beside it NAME.json that says how rows become its inputs. The graph
-    computes in 32 bits, also where the run did not.
+) -> dict:
+    """Write the graph of a model, and beside it NAME.json that says how rows become its inputs. Returns what
+    `compare` finds. The graph computes in 32 bits, also where the run did not.
 
     Raises `ValueError` where packages are missing, for a model of texts and one that cannot be exported, and
     for a graph that does not agree with the model; then nothing is written.
@@ -228,7 +209,7 @@ def export(
         write_sealed(f"{made}.json", content)
         for file in sorted(made.parent.iterdir(), reverse=True):  # the graph last: where it is, all is there
             write_whole(path.parent / file.name, partial(shutil.copyfile, file))
-    return Exported(path, content["input"], **found)
+    return found
 
 # %% ../../nbs/12_deployment/03_export.ipynb #ex000012
 def write_onnx(graph: Graph, x: np.ndarray, path: Path, name: str):
@@ -254,7 +235,7 @@ def write_onnx(graph: Graph, x: np.ndarray, path: Path, name: str):
 
 # %% ../../nbs/12_deployment/03_export.ipynb #ex000018
 def compare(graph: Graph, path: Path, x: np.ndarray, batch) -> dict:
-    """How far a file is from the network: rows, and the largest difference of a probability and of a logit.
+    """How far a file is from the network on `n` rows: the largest difference of `probability` and `logit`.
 
     Raises `ValueError` where it is not its model."""
     import onnxruntime

@@ -89,7 +89,6 @@ class Probe:
     implied: Float[np.ndarray, "classes values"]  # mean probability of each value over the labelled rows
     figures: dict  # on labelled rows that a model has not seen: n, accuracy, chance, loss, guess_loss, better
     basis: Float[np.ndarray, "d r"] | None = None  # of the numbers that the models take; None: all
-    helped: int = 0  # blank rows that it was fitted on besides
 
     def probability(self, x: Float[np.ndarray, "n d"], y: Int[np.ndarray, " n"]):
         "The probability of each value, as often as among the labelled rows: (n, values), rows sum to 1."
@@ -104,17 +103,16 @@ def fit_probe(
     y: Int[np.ndarray, " m"],  # classes
     a: Int[np.ndarray, " m"],  # attribute, 0 … values − 1, each value at least twice
     n_classes: int,
-    seed: int = 0,
 ) -> Probe:
     "The probe of labelled rows, its C of the least loss in cross-validation."
     from sklearn.model_selection import StratifiedKFold
 
     if len(a) > MOST_ROWS:
-        order = np.random.default_rng(seed).permutation(len(a))
+        order = np.random.default_rng(0).permutation(len(a))
         rare = [order[a[order] == value][: 2 * FOLDS] for value in np.unique(a)]  # none gets lost
         kept = np.append(order[:MOST_ROWS], np.setdiff1d(np.concatenate(rare), order[:MOST_ROWS]))
         x, y, a = x[kept], y[kept], a[kept]
-    folds = StratifiedKFold(int(min(FOLDS, np.bincount(a).min())), shuffle=True, random_state=seed)
+    folds = StratifiedKFold(int(min(FOLDS, np.bincount(a).min())), shuffle=True, random_state=0)
     parts = tuple(folds.split(x, a))
     tried = []
     for C in CS:
@@ -126,7 +124,7 @@ def fit_probe(
     return calibrated(models, parts, n_classes, C, score, y, a)
 
 
-def calibrated(models, parts, n_classes: int, C: float, score, y, a, **refined) -> Probe:
+def calibrated(models, parts, n_classes: int, C: float, score, y, a, basis=None) -> Probe:
     "A probe with its temperature and figures, from what its models say of rows that they have not seen."
     baseline = cross_fit(np.zeros((len(a), 0)), y, a, parts, n_classes, 1e-2)[1]  # by the class alone
     temperature = fit_temperature(score, a)
@@ -143,7 +141,7 @@ def calibrated(models, parts, n_classes: int, C: float, score, y, a, **refined) 
         better=bool(ttest_1samp(guess_loss - loss, 0, alternative="greater").pvalue < 0.05),
     )
     implied = class_shares(p, y, n_classes)
-    return Probe(tuple(models), parts, n_classes, C, temperature, implied, figures, **refined)
+    return Probe(tuple(models), parts, n_classes, C, temperature, implied, figures, basis)
 
 
 def class_shares(p: Float[np.ndarray, "n values"], y, n_classes: int) -> Float[np.ndarray, "classes values"]:
@@ -183,18 +181,18 @@ WEIGHT = 4.0  # of all blank rows, in labelled rows
 REFINED_C = 1e-2
 
 
-def refine_probe(probe: Probe, x, y, codes, split, seed: int = 0) -> Probe:
+def refine_probe(probe: Probe, x, y, codes, split) -> Probe:
     "The probe that blank rows have helped; the one given where they do not help left out labelled rows."
     from sklearn.utils.extmath import randomized_svd
 
     teach, blank = (np.flatnonzero(known & np.isin(split, TEACHING)) for known in (codes >= 0, codes < 0))
     if len(teach) > MOST_LABELLED or not len(blank):
         return probe
-    blank = np.sort(np.random.default_rng(seed).permutation(blank)[:MOST_BLANK])
+    blank = np.sort(np.random.default_rng(0).permutation(blank)[:MOST_BLANK])
     labelled, helping = (np.asarray(x[rows], np.float64) for rows in (teach, blank))
     basis = np.eye(x.shape[1])
     if x.shape[1] > DIRECTIONS:
-        basis = randomized_svd(np.vstack([labelled, helping]), DIRECTIONS, n_iter=3, random_state=seed)[2].T
+        basis = randomized_svd(np.vstack([labelled, helping]), DIRECTIONS, n_iter=3, random_state=0)[2].T
     a, n = codes[teach], probe.n_classes
     inputs = class_inputs(labelled @ basis, y[teach], n, REFINED_C)
     blank_inputs = class_inputs(helping @ basis, y[blank], n, REFINED_C)
@@ -212,8 +210,7 @@ def refine_probe(probe: Probe, x, y, codes, split, seed: int = 0) -> Probe:
             p = np.exp(log_probability(model, blank_inputs))
         score[fold] = log_probability(model, inputs[fold])
         models.append(model)
-    more = dict(basis=basis, helped=len(blank))
-    refined = calibrated(models, probe.parts, n, REFINED_C, score, y[teach], a, **more)
+    refined = calibrated(models, probe.parts, n, REFINED_C, score, y[teach], a, basis)
     return refined if refined.figures["loss"] < probe.figures["loss"] else probe
 
 
@@ -239,12 +236,11 @@ def guess_attribute(
     attribute: str = "attribute",  # what it is called
     classes=None,  # names; None: 0, 1, …
     values=None,  # names of the attribute's values; None: 0, 1, … as far as the codes go
-    seed: int = 0,
     chosen: bool = False,  # whether rows were chosen for labelling, and not drawn at random
 ) -> tuple[Float[np.ndarray, "n values"], Int[np.ndarray, " n"], dict]:
     """The attribute of every row, from the labelled rows of training and validation: the probability of each
     value, one-hot where labelled; the most probable value; and a record of plain values: attribute, C,
-    temperature, helped, figures of the probe, and of every group of every split labelled, guessed, expected
+    temperature, figures of the probe, and of every group of every split labelled, guessed, expected
     and probably wrong rows.
 
     Raises `ValueError` where the labelled rows are too few or of one value only, and where the probe is no
@@ -254,8 +250,8 @@ def guess_attribute(
     values = list(map(str, range(int(codes.max()) + 1) if values is None else values))
     teach = (codes >= 0) & np.isin(split, TEACHING)
     check_labelled(y, codes, teach, attribute, classes, values)
-    probe = fit_probe(x[teach], y[teach], codes[teach], len(classes), seed)
-    probe = refine_probe(probe, x, y, codes, split, seed)
+    probe = fit_probe(x[teach], y[teach], codes[teach], len(classes))
+    probe = refine_probe(probe, x, y, codes, split)
     if not probe.figures["better"]:
         right, chance = percent(probe.figures["accuracy"]), percent(probe.figures["chance"])
         raise ValueError(
@@ -265,8 +261,8 @@ def guess_attribute(
         )
     p = correct_splits(probe, x, y, codes, split, chosen)
     named = name_rows(p, y, codes, split)
-    record = dict(attribute=attribute, C=probe.C, temperature=probe.temperature, helped=probe.helped)
-    record |= dict(figures=probe.figures, groups=group_counts(p, named, y, codes, split, classes, values))
+    record = dict(attribute=attribute, C=probe.C, temperature=probe.temperature, figures=probe.figures)
+    record |= dict(groups=group_counts(p, named, y, codes, split, classes, values))
     return p, named, record
 
 
@@ -389,7 +385,7 @@ def predict_groups(
     for name, values in zip(coding.variables[1:], coding.values[1:]):
         code = value_codes(data.attributes[name], values)
         if (code < 0).any():
-            given = code, data.split, name, data.classes, values.tolist(), 0, chosen
+            given = code, data.split, name, data.classes, values.tolist(), chosen
             p, code, records[name] = guess_attribute(x, data.y, *given)
             certainty = certainty * p[np.arange(len(code)), code]
         codes.append(code)

@@ -147,7 +147,7 @@ class Predictor:
         "Row, kept columns, class, probabilities and remark; arguments and errors as in `new_rows`."
         return pd.concat(map(pd.DataFrame, self.columns(rows, **how)), ignore_index=True)
 
-    def export(self, path, rows):  # an `Exported`
+    def export(self, path, rows):  # how far it is from the model
         "The model as an ONNX graph, once it agrees with the model on some rows; see `deployment.export`."
         return import_module("pde_nb.deployment.export").export(self, path, rows)
 

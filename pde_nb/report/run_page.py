@@ -293,8 +293,9 @@ def entry_section(record: RunRecord) -> dict:
         f"In its {len(curve)} epochs the run drew from {most:,} of {n:,} training examples "
         f"({percent(most / n)}); the chosen epoch, {record.best_epoch}, was trained on {best['active']:,}."
     )
+    text = dict(text=text) if most else None  # a method without epochs draws no batches
     if record.entered is None:
-        return section("What entered when", dict(text=text))
+        return section("What entered when", text)
     first = {entry["stage"]: entry for entry in reversed(curve)}  # entry of each stage
     for stage, (epoch, entered) in enumerate(record.entered.iterrows()):
         entry = first.get(stage, dict(lr=None, active=None))
@@ -305,7 +306,7 @@ def entry_section(record: RunRecord) -> dict:
             by_group = {"of the groups, fewest": int(entered.min()), "most": int(entered.max())}
         rows.append(row | {"new": int(entered.sum())} | by_group)
     caption = "New examples per stage and group; ledger.csv of the run names each one."
-    return section("What entered when", dict(text=text), table("entries", rows, caption))
+    return section("What entered when", text, table("entries", rows, caption))
 
 
 def command_text(record: RunRecord) -> str:

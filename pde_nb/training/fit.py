@@ -114,7 +114,7 @@ class Fit:
             raise ValueError(f"the data has no {split} split; name another, as predictions('val').")
         return pd.DataFrame(prediction_columns(self.selected, rows))
 
-    def export(self, path, rows=None):  # an `Exported`
+    def export(self, path, rows=None):  # how far it is from the model
         "The model as an ONNX graph, once it agrees with the model on `rows`, by default those of validation."
         return self.predictor.export(path, self.selected.data if rows is None else rows)
 
