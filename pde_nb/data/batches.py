@@ -186,13 +186,11 @@ WINDOW = 50  # batches that are sorted by length together
 def batches(
     order: Int[np.ndarray, " m"],  # the examples of an epoch, in their random order
     size: int,  # examples per batch, at least 1
-    lengths=None,  # (n,) tokens of each example of the data set; None: no bucketing
+    lengths: Int[np.ndarray, " n"] | None = None,  # tokens of each of the n examples; None: no bucketing
     seed=0,  # of the order of the batches, or a generator; used with lengths only
 ) -> list[Int[np.ndarray, " b"]]:
     "The batches of an epoch."
-    order = np.asarray(order)
     if lengths is not None:
-        lengths = np.asarray(lengths)
         windows = [order[i : i + WINDOW * size] for i in range(0, len(order), WINDOW * size)]
         by_length = [window[np.argsort(lengths[window], kind="stable")] for window in windows]
         order = np.concatenate([order[:0], *by_length])

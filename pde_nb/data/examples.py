@@ -187,10 +187,7 @@ class Columns:
 
     @cached_property
     def digest(self) -> str:
-        columns = self.columns.items()
-        parts = (
-            (name.encode(), v.dtype.str.encode(), np.ascontiguousarray(v).tobytes()) for name, v in columns
-        )
+        parts = ((name.encode(), v.dtype.str.encode(), v.tobytes()) for name, v in self.columns.items())
         return fingerprint(chain.from_iterable(parts))
 
 # %% ../../nbs/04_data/03_examples.ipynb #c03709a8
@@ -215,9 +212,9 @@ class Arrays:
     def digest(self) -> str:
         if self.path is not None:
             return known_digest(self.path)[:16]
-        blocks = (self.x[at : at + BLOCK] for at in range(0, len(self.x), BLOCK))
+        blocks = (self.x[at : at + BLOCK].tobytes() for at in range(0, len(self.x), BLOCK))
         head = repr((self.x.shape, self.x.dtype.str)).encode()
-        return fingerprint(chain([head], (np.ascontiguousarray(block).tobytes() for block in blocks)))
+        return fingerprint(chain([head], blocks))
 
 # %% ../../nbs/04_data/03_examples.ipynb #c8e101c5
 def make_arrays(

@@ -11,6 +11,7 @@ import os
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from ..core.arguments import lookup
 from ..core.environment import need
@@ -34,7 +35,7 @@ def from_hf(
     Raises `ValueError` for one that is streamed, has no such columns, or other classes in some splits.
     """
     parts = dataset if isinstance(dataset, dict) else {None: dataset}
-    pd, whole = need("pandas", "from_hf"), need("datasets", "from_hf").concatenate_datasets([*parts.values()])
+    whole = need("datasets", "from_hf").concatenate_datasets([*parts.values()])
     if not hasattr(whole, "__len__"):
         raise ValueError("a data set that is streamed cannot be read as a whole; load it without streaming.")
     feature = whole.features.get(image)

@@ -361,10 +361,8 @@ def prepared(
     inputs: Columns | Arrays | Pictures | Texts,  # of new rows; columns may have nan where a value is missing
     device="cpu",
 ) -> Source:
-    "The source of new rows. Raises `ValueError` for another kind of input or another shape."
+    "The source of new rows. Raises `ValueError` for rows of another shape."
     kind = preparation.kind
-    if inputs.kind != kind:
-        raise ValueError(f"the model was trained on {kind}, and these rows are {inputs.kind}.")
     if kind == "table":
         return ArraySource(inputs, dict(codes=preparation.codes), device)
     if kind == "texts":

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from ..core.arguments import lookup
 from ..core.environment import need
@@ -128,15 +129,13 @@ def published_rows(name: str, folder: Path):  # a DataFrame
         check_columns(other, folder, [about.inputs])
         frame = frame.merge(other, "left", about.inputs)
     check_columns(frame, folder, [*about.columns.values(), about.inputs, about.split])
-    inputs = frame[about.inputs]
+    inputs = frame[about.inputs].astype(str)
     labels = frame[list(about.columns.values())].set_axis(list(about.columns), axis=1)
     if about.texts:
         odd = [of for of in labels if labels[of].dtype.kind not in "biuf"]
         if odd:
             raise ValueError(f"{folder} has values in {odd[0]!r} that are no numbers; it is damaged.")
         labels = (labels >= 0.5).astype(np.int64)  # half of the annotators
-    else:
-        inputs = inputs.astype(str)
     if more:
         labels, below = labels.replace(-1, 0), "img_align_celeba/"
         inputs = below * (1 + (folder / below / below).is_dir()) + inputs  # some archives have it twice
@@ -147,7 +146,6 @@ def table_of(path: Path, literal):
     "A table of a set; a .txt file of CelebA has a line with its length first, or no line of names."
     if path.suffix == ".csv":
         return read_table(path, literal)
-    pd = need("pandas", "reading CelebA")
     if path.name.startswith("list_eval"):
         return pd.read_csv(path, sep=r"\s+", header=None, names=["image_id", "partition"])
     return pd.read_csv(path, sep=r"\s+", skiprows=1).rename_axis("image_id").reset_index()
@@ -305,7 +303,7 @@ def fetch(
     Raises `Unavailable` with all reasons and the steps by hand, `ValueError` for what no mirror can help.
     """
     about = lookup(name, BENCHMARKS, "published set")
-    for package in ("huggingface_hub", "pandas", "filelock", "torch", "PIL"):  # not after the download
+    for package in ("huggingface_hub", "filelock", "torch", "PIL"):  # not after the download
         need(package, "checking a data set")
     place = set_folder(name, root) or Path(root, about.folders[1])
     if place.exists() and (not place.is_dir() or any(place.iterdir())):

@@ -69,8 +69,7 @@ def new_rows(
     n = skip
     for piece in reader(rows, preparation, size, list(keep), root, skip):
         n += len(piece)
-        if len(piece):
-            yield piece
+        yield piece
     if not n:
         raise ValueError("there are no rows to predict.")
 
@@ -136,8 +135,6 @@ STRANGE = 20  # rows of a piece from which on a column without one known categor
 
 def check_same_column(column, known, code: ColumnCode, at: int):
     "Raises `ValueError` where most numbers cannot be read, or training knows none of many categories."
-    if known.all():
-        return
     bad = ~known & column.notna().to_numpy()
     if code.values is None:
         wrong, held = bad.sum() > 1 and bad.mean() > 0.5, f"{code.how.kind}s"
@@ -189,8 +186,6 @@ def picture_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iter
             names = [Path(name).relative_to(root).as_posix() for name in names]
         rows, columns, keep, root = dict(file=names), ["file"], ["file", *keep], root or "."
     root = path.parent if root is None and path is not None else root
-    if root is None:
-        raise ValueError("root is not given; it is the folder that the picture names are relative to.")
     for at, frame, kept in frames(rows, preparation, columns, size, keep, skip):
         pictures = find_pictures(root, frame[columns[0]].fillna("").tolist(), first=at)
         yield NewRows(at, pictures, kept, np.full(len(frame), "", object))
