@@ -257,7 +257,4 @@ def group_sum(
         raise ValueError(f"values have shape {values.shape}; the last axis must be {len(groups)} examples.")
     if isinstance(groups, Overlap):
         return values @ groups.member
-    flat = values.reshape(-1, len(groups))
-    ids = groups.ids + groups.n_groups * np.arange(len(flat))[:, None]
-    sums = np.bincount(ids.ravel(), flat.ravel(), len(flat) * groups.n_groups)
-    return sums.reshape(*values.shape[:-1], groups.n_groups)
+    return np.apply_along_axis(lambda row: np.bincount(groups.ids, row, groups.n_groups), -1, values)

@@ -68,7 +68,7 @@ def train(
     say(data.describe(), "", data.columns or "")
     if not out:
         chosen = {name: options.get(name) for name in ("model", "schedule", "preset", "inputs", "train_by")}
-        model = choose(data, method="pde" if method == "auto" else method, **chosen)[2]
+        model = choose(data, method="pde" if method == "auto" else method, **chosen)["model"]
         out = f"runs/{data.name}-{method}-{Path(model).name}-seed{seed}"
     how = dict(out=out, restart=restart, minutes=minutes, opened=opened.absolute(), began=say_plan)
     fit = pde_nb.robust_fit(data=data, method=method, seed=seed, **how, **options)

@@ -54,7 +54,6 @@ class Method(Checked):
     keeps = "best"  # the model of the 'best' epoch on validation, or of the 'last'
     exact = False  # whether it has to hear the worst-group accuracy itself; else an upper bound will do
     learned = ()  # names of what training changes in it: the state for an exact resume
-    hands_over = False  # whether that is kept beside the result of a first stage, for the second
     in_comparisons = True  # whether a comparison of all methods includes it
     fits_validation = False  # whether the model is fitted to validation, so that its figures there flatter
     held_right = None  # which rows of validation models that have not seen them have right; None: its own

@@ -57,7 +57,6 @@ class ERMWithPredictions(LastEpochERM):
     name = "erm_last_heard"
     label = "ERM, last epoch"
     learned = ("predicted",)
-    hands_over = True
 
     def setup(self):
         self.predicted = torch.full((len(self.groups),), -1)  # classes by position; -1: not shown yet

@@ -17,6 +17,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from ..algorithm.metrics import averages, count_correct
 from ..core.arguments import Range
 from .base import CannotRun, Fitted, balancing_weights, coarse
+from .baselines import Balanced
 from .jtt import FirstStageResult
 from ..networks.small import BoostedTrees
 
@@ -25,7 +26,7 @@ RATES = 0.1, 0.03  # of boosting, that are tried
 
 
 @dataclass
-class Trees(Fitted):
+class Trees(Balanced, Fitted):
     """Boosted trees, every group with the same total weight.
     Raises `ValueError` for a setting outside its range, and where training lacks a class."""
 
@@ -35,10 +36,6 @@ class Trees(Fitted):
     name = "trees"
     label = "Boosted trees"
     network = "trees"
-
-    @property
-    def needs_groups(self):
-        return ("train",) if self.by == "group" else ()
 
     def attach(self, model):
         if not isinstance(model, BoostedTrees):

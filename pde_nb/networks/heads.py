@@ -52,11 +52,8 @@ def embeddings(model: nn.Module) -> Callable:
 
     def features(batch):
         inputs = []
-        hook = head.register_forward_pre_hook(lambda module, args: inputs.append(args[0]))
-        try:
+        with head.register_forward_pre_hook(lambda module, args: inputs.append(args[0])):
             model(batch)
-        finally:
-            hook.remove()
         if len(inputs) != 1 or inputs[0].ndim not in (2, 4):
             shapes = [tuple(x.shape) for x in inputs[:3]]
             raise ValueError(

@@ -190,7 +190,7 @@ def fit_run(
     ranks, folder = run.ranks, options.out and Path(options.out).expanduser()
     with Checkpointer(folder, options.checkpoint_every, ranks) if folder else nullcontext() as checkpointer:
         if folder and ranks.once(is_finished, folder, config, options, data):
-            return Fit(run.model, read_result(folder, run), None, run)
+            return Fit(run.model, read_result(folder, run, is_first), None, run)
         first = fit_first(run, config, notes, options, data) if run.method.first() else None
         if first is None and isinstance(run.method, Fitted):
             use_first(run, run)
@@ -269,14 +269,14 @@ def is_finished(folder: Path, config: dict, options: RunOptions, data: Data) -> 
     return False
 
 
-def read_result(folder: Path, run: Trainer) -> RunRecord:
+def read_result(folder: Path, run: Trainer, is_first: bool) -> RunRecord:
     "Take the weights of a finished run, and what its method has learned; its record."
 
     def read():
         check_files(folder)
         load_finished(run.model, folder, REMEDY)
         learned = None
-        if run.method.hands_over:
+        if is_first and run.method.learned:  # for the second stage
             path = run_file(folder, "learned.safetensors", REMEDY)
             learned = load_state(path, "learned")["learned"]
         if not can_go_on(folder):
@@ -293,7 +293,7 @@ def read_result(folder: Path, run: Trainer) -> RunRecord:
 
 def write_result(folder: Path, run: Trainer, config: dict, record: RunRecord, is_first: bool):
     "Write the result of a run, the record last."
-    if run.method.hands_over:
+    if is_first and run.method.learned:
         save_state(folder / "learned.safetensors", dict(learned=run.method.state_dict()), "learned")
     if len(run.looks) == len(run.curve):
         save_state(folder / "looks.safetensors", dict(looks=np.stack(run.looks)), "looks")

@@ -46,8 +46,8 @@ def with_groups(
     lookup(groups, GROUPS, "groups")
     if groups == "given" or data.guess is not None or not data.partial:
         return data
-    _, _, model, inputs, train_by = choose(data, **asked)
-    part = divided(data, train_by)
+    chosen = choose(data, **asked)
+    model, inputs, part = chosen["model"], chosen["inputs"], divided(data, chosen["train_by"])
     if not part.partial:
         return data  # what is blank divides nothing
     own = isinstance(model, nn.Module)

@@ -32,8 +32,6 @@ def progress_bar(run, on: bool):  # a `Trainer`
     with tqdm(total=pacing.at_most(), initial=run.epoch, desc=run.method.name, **options) as bar:
 
         def show():
-            if bar.disable:
-                return
             bar.total = pacing.at_most() if run.step == 0 else bar.total
             bar.n = run.epoch + (run.step / run.n_batches if run.step else 0)
             active = len(pacing.active(run.epoch))

@@ -119,10 +119,8 @@ class Ranks:
 
     def spread(self, ask, rows) -> np.ndarray:
         "What `ask` says of rows, an array with an entry for each; each rank is asked for its share."
-        part = ask(rows[self.share(len(rows))])
-        if self.n == 1:
-            return part
-        return self.whole(torch.as_tensor(part, device=self.device), len(rows)).cpu().numpy()
+        part = torch.as_tensor(ask(rows[self.share(len(rows))]), device=self.device)
+        return self.whole(part, len(rows)).cpu().numpy()
 
 
 ALONE = Ranks()

@@ -37,8 +37,7 @@ def entries(ledger: pd.DataFrame) -> pd.DataFrame:
     row for each example with its group, stage and epoch."""
     counts = pd.crosstab(ledger["stage"], ledger["group"])
     stages = range(int(counts.index.max()) + 1)
-    began = ledger.groupby("stage")["epoch"].min().reindex(stages)
-    began = began[::-1].cummin().ffill()[::-1]  # nothing enters at some stages: no later than the next
+    began = ledger.groupby("stage")["epoch"].min().reindex(stages).bfill()  # where nothing enters: the next
     return counts.reindex(stages, fill_value=0).set_axis(began.astype(int))
 
 # %% ../../nbs/09_training/10_record.ipynb #rc00003
@@ -244,8 +243,7 @@ def conclude(run: Trainer, config: dict, notes: list[str], first=None, minutes=N
 # %% ../../nbs/09_training/10_record.ipynb #rc00007
 def counts_to_plain(counts: GroupCounts) -> dict:
     "Counts as plain values, for JSON."
-    plain = dict(names=list(counts.names), correct=counts.correct.tolist(), total=counts.total.tolist())
-    return asdict(counts) | plain
+    return asdict(counts) | dict(correct=counts.correct.tolist(), total=counts.total.tolist())
 
 
 def counts_from_plain(plain: dict) -> GroupCounts:

@@ -64,12 +64,12 @@ class RunSpec:
             weights = "own"
         elif self.weights == "pretrained" and self.model in SMALL:
             weights = "none"
-        usual = {}  # options of the inputs that follow from the name of the model
-        if "tokenizer" in self.inputs and not own:
-            usual = {"tokenizer": input_settings(self.model, "texts")["tokenizer"]}
         kinds = int, float, str, tuple, list, type(None)
-        told = {name: value for name, value in self.inputs.items() if isinstance(value, kinds)}
-        inputs = {k: v for k, v in told.items() if k != "cache" and (k not in usual or v != usual[k])}
+        inputs = {k: v for k, v in self.inputs.items() if isinstance(v, kinds) and k != "cache"}
+        if "tokenizer" in inputs and not own:
+            usual = input_settings(self.model, "texts")["tokenizer"]
+            if inputs["tokenizer"] == usual:
+                del inputs["tokenizer"]  # it follows from the name of the model
         plain = {name: value for name, value in vars(self).items() if name != "groups" or value}
         plain |= dict(model=type(self.model).__name__ if own else self.model, own_model=own, weights=weights)
         plain |= dict(method=describe(self.method), settings=asdict(self.settings), inputs=inputs)
@@ -88,8 +88,9 @@ def choose(
     preset: str | None = None,
     inputs: dict | None = None,
     train_by=None,  # all as `decide` takes them
-) -> tuple[Preset | None, str | Schedule, str | nn.Module, dict, tuple[str, ...] | None]:
-    """Preset, schedule, network, options of the inputs, and attributes that divide the training set.
+) -> dict:
+    """What a run is asked for, by name: the preset or None, the schedule, the model, options of the inputs,
+    and the attributes that divide the training set (None: all).
 
     Raises `ValueError` for what is unknown or does not go together."""
     check_data(data)
@@ -113,7 +114,8 @@ def choose(
     network = (method if isinstance(method, (type, Method)) else find_method(method)).network
     model = chosen_model(model, data, base, network)
     options = chosen_inputs(model, data.inputs.kind, base, inputs or {})
-    return base, schedule, model, options, (train_by,) if isinstance(train_by, str) else train_by
+    train_by = (train_by,) if isinstance(train_by, str) else train_by
+    return dict(preset=base, schedule=schedule, model=model, inputs=options, train_by=train_by)
 
 
 def chosen_model(model, data: Data, base: Preset | None, network: str | None = None):
@@ -166,9 +168,9 @@ def decide(
 ) -> RunSpec:
     "Every decision of a run. Raises `ValueError` for what is unknown or does not go together."
     asked = dict(schedule=schedule, preset=preset, inputs=inputs, train_by=train_by)
-    base, schedule, model, inputs, train_by = choose(data, model, method, **asked)
-    kind = data.inputs.kind
-    groups = divided(data, train_by).groups("train")
+    chosen = choose(data, model, method, **asked)
+    base, schedule, kind = chosen.pop("preset"), chosen.pop("schedule"), data.inputs.kind
+    groups = divided(data, chosen["train_by"]).groups("train")
     method = chosen_method(method, base, schedule, kind, groups)
     settings = base.settings if base else DEFAULTS[kind]
     general, own = vars(settings), method.setting_names()
@@ -189,13 +191,11 @@ def decide(
         data_digest=data.digest,
         method=method,
         settings=settings,
-        inputs=inputs,
-        model=model,
         weights=weights,
-        train_by=train_by,
         seed=seed,
         device=str(device or ("cuda" if torch.cuda.is_available() else "cpu")),
         groups=data.guess and dict(how=data.guess.how, **data.guess.judged),
+        **chosen,
     )
 
 # %% ../../nbs/09_training/12_spec.ipynb #sp00006
