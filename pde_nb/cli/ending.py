@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['FOREIGN', 'SETTINGS', 'GO_ON', 'NO_SUCH_FILE', 'FORESEEN', 'show', 'answer', 'command_line', 'say_next', 'Exit',
-           'failure_of', 'run_command', 'drop_output']
+           'failure_of', 'run_command']
 
 # %% ../../nbs/14_cli/01_ending.ipynb #d2709ecc
 import os
@@ -108,7 +108,10 @@ def run_command(
             sys.stdout.flush()
             return status
     except (Exception, KeyboardInterrupt) as error:
-        drop_output()
+        try:
+            sys.stdout.flush()
+        except OSError:  # what cannot be written is let go of, or Python complains of it at its end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             return Exit.READER_LEFT
         status, text = failure_of(error)
@@ -116,11 +119,3 @@ def run_command(
         with suppress(OSError):  # nobody reads it
             show(*lines, f"{prog}: {text}", stream=sys.stderr)
         return status
-
-
-def drop_output():
-    "Let go of output that cannot be written, or Python complains of it at its end."
-    try:
-        sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -201,9 +201,6 @@ class Comparison:
 
     __repr__ = __str__
 
-    def _repr_markdown_(self):
-        return standings(self.results, SHORT).markdown()
-
 # %% ../../nbs/11_comparison/02_comparison.ipynb #999fbaa3
 def compare(
     data: Data,

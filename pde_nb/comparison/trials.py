@@ -89,11 +89,6 @@ class Result:
         "The class of the method; None for one that is not known here."
         return METHODS.get(self.method["name"])
 
-    @property
-    def brings_model(self) -> bool:
-        "Whether the method brings its model, or is a reference, as earlier versions had them."
-        return bool(self.method.get("reference") or getattr(self.method_class, "network", None))
-
     def to_dict(self) -> dict:
         "The result as plain values; the title follows from the method."
         return {name: value for name, value in asdict(self).items() if name != "title"}

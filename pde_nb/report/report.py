@@ -113,7 +113,8 @@ UNSET = None, False, "none", {}
 def settings_table(results: dict[str, Result]) -> Table:
     "What was set for each method that is trained; in the caption, what all share."
     names = "method", "settings", "model", "weights", "inputs", "groups", "device"
-    trained = [r for r in results.values() if not r.brings_model] or list(results.values())
+    trained = [r for r in results.values() if r.settings and not getattr(r.method_class, "network", None)]
+    trained = trained or list(results.values())
     flat_ones = [flat({name: getattr(r, name) for name in names}) for r in trained]
     every, rows = dict.fromkeys(name for of in flat_ones for name in of), []
     differ = [name for name in every if len({str(of.get(name, DASH)) for of in flat_ones}) > 1]
@@ -161,13 +162,12 @@ def several_page(
     best, runs = next(iter(results.values())), sum(len(result.trials) for result in results.values())
     tried = dict.fromkeys(settings_name(a["settings"]) for result in results.values() for a in result.tried)
     found = standings(results, [column for column in COLUMNS if tried or column != "chosen"])
-    lead = f"{runs} runs on {best.data} · data digest {best.data_digest}. The best is named by validation."
+    lead = f"Runs on {best.data}: {runs} · data digest {best.data_digest}. The best is named by validation."
     if tried:
         lead += " Every method has the same budget and seeds, and is tuned alike on validation; "
         lead += f"tried on the first seed: {'; '.join(tried)}. On {best.surroundings['processor']}."
     title = f"Best on validation: {best.title} on {best.data}: worst group "
     title += percent(over_seeds(best, "worst_group").mean)
-    title += f", beside {len(results) - 1} more" if len(results) > 1 else f", {len(best.trials)} seeds"
     methods = table("methods", [dict(zip(found.head, row)) for row in found.rows], READING)
     pages = "A page of one run has classes, calibration, mistakes and maps too: pde report RUN --html."
     made = [dict(code=commands)] if commands else []
