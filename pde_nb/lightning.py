@@ -18,7 +18,7 @@ from .algorithm.expansion import Schedule
 from .algorithm.groups import Groups, warn_of_gaps
 from .algorithm.metrics import averages
 from .algorithm.schedule import ExpansionBatches, check_identity
-from .core.arguments import number, whole_number
+from .core.arguments import number
 from .core.environment import need
 from .methods.base import class_ids
 from .methods.pde import PDE
@@ -64,7 +64,7 @@ class PDEDataModule(LightningDataModule):
             )
         self.schedule = PDE(schedule=schedule or "fixed").begin(groups, seed).pacing
         self.train, self.val, self.groups, self.val_groups = train, val, groups, val_groups
-        self.batch_size, self.loader = whole_number("batch_size", batch_size, 2), loader
+        self.batch_size, self.loader = number("batch_size", batch_size, 2, whole=True), loader
         self.share_out(0, 1)
 
     def share_out(self, rank: int, ranks: int):

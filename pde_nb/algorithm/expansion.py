@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Int
 
 from .groups import Groups, balanced_counts, random_rank, stream
-from ..core.arguments import Checked, Count, CountOrZero, whole_number
+from ..core.arguments import Checked, Count, CountOrZero, checked
 
 # %% ../../nbs/02_algorithm/03_expansion.ipynb #ef68cc21
 def draw_order(
@@ -64,11 +64,11 @@ class Schedule(Checked):
         super().__post_init__()
         by, number = self.expand_by, self.n_expansions
         if isinstance(by, (tuple, list)):
-            by = tuple(whole_number(f"expand_by[{i}]", size, 1) for i, size in enumerate(by))
+            by = tuple(checked(f"expand_by[{i}]", size, Count) for i, size in enumerate(by))
             if number not in (None, len(by)):
                 raise ValueError(f"n_expansions={number}: expand_by lists {len(by)} expansions.")
         else:
-            by = whole_number("expand_by", by, 1)
+            by = checked("expand_by", by, Count)
         object.__setattr__(self, "expand_by", by)
 
 # %% ../../nbs/02_algorithm/03_expansion.ipynb #bdca28dc

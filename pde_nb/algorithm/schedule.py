@@ -17,7 +17,7 @@ from jaxtyping import Int
 
 from .expansion import Plan, Schedule, expansion_plan, small_group_cap
 from .groups import Groups, balanced_counts, stream
-from ..core.arguments import Checked, Count, NonNegative, Range, Share, whole_number
+from ..core.arguments import Checked, Count, CountOrZero, NonNegative, Range, Share, checked
 
 # %% ../../nbs/02_algorithm/04_schedule.ipynb #sche0008
 @dataclass(frozen=True)
@@ -257,9 +257,9 @@ class ExpansionBatches:
         turns: int = 1,  # parts of its share of a batch that a rank makes in turn, accumulating gradients
     ):
         self.schedule, self.epochs = schedule, epochs
-        self.size, self.ranks = whole_number("batch_size", size, 1), whole_number("ranks", ranks, 1)
-        self.rank, self.start = whole_number("rank", rank, 0), whole_number("start", start, 0)
-        self.parts = self.ranks * whole_number("turns", turns, 1)  # of a batch
+        self.size, self.ranks = checked("batch_size", size, Count), checked("ranks", ranks, Count)
+        self.rank, self.start = checked("rank", rank, CountOrZero), checked("start", start, CountOrZero)
+        self.parts = self.ranks * checked("turns", turns, Count)  # of a batch
         self._known = self._shown = None  # epochs and the ends that go with them; epochs that were shown
         self._last = (None, None)  # an epoch, and its batches
         if self.rank >= self.ranks:

@@ -25,7 +25,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 
 from ..algorithm.groups import Groups, random_rank
-from ..core.arguments import visible, whole_number
+from ..core.arguments import CountOrZero, checked, number, visible
 from ..core.statistics import Z, detectable_difference, wilson_interval
 from ..core.tables import Table, percent
 from ..data.blanks import known_values, value_codes
@@ -550,9 +550,9 @@ def diagnose(
     whole, data = data, labelled_data(data) if data.partial or data.guess else data
     if data is None:
         raise ValueError(f"too few labelled rows; give {ENOUGH} of each class and of each attribute's value.")
-    rng = np.random.default_rng(whole_number("seed", seed, 0))
+    rng = np.random.default_rng(checked("seed", seed, CountOrZero))
     train, groups = data.rows("train"), data.groups("train")
-    rows, weight = probe_rows(groups, whole_number("max_examples", max_examples, 100), rng)
+    rows, weight = probe_rows(groups, number("max_examples", max_examples, 100, whole=True), rng)
     y = data.y[train]
     counts = np.bincount(y[rows], minlength=data.n_classes)
     if counts.min() < 2 * FOLDS:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .ending import Exit, answer, show
 from .options import SCREEN, DataOptions, Json, ModelOptions, TrainOptions, Whole, set_values
-from ..core.arguments import lookup, number, whole_number
+from ..core.arguments import Count, checked, lookup, number
 from ..core.seals import with_origin, with_seal, writable_folder, write_sealed, write_whole
 
 # %% ../../nbs/14_cli/07_reproduce.ipynb #728cf620
@@ -58,7 +58,7 @@ def reproduce(
     label, fig = label_of_paper, None
     spec = lookup(label, {**LABELS, "claims": None, "phase": None}, "label")
     usual = 20 if label == "tab:synthetic" else 5
-    seeds = whole_number("seeds", usual if seeds is None else seeds, 1)
+    seeds = checked("seeds", usual if seeds is None else seeds, Count)
     if spec and spec.rows:
         if (preset, methods) != ("released", None):
             raise ValueError(f"--preset and --methods are not of {label}; leave them out.")
@@ -75,7 +75,7 @@ def reproduce(
     elif opened:
         raise ValueError(f"--data {opened.data}: {label} needs no data; leave it out.")
     else:
-        jobs = whole_number("jobs", (os.cpu_count() or 1) if jobs is None else jobs, 1)
+        jobs = checked("jobs", (os.cpu_count() or 1) if jobs is None else jobs, Count)
         record, text, fig = computed(label, jobs, preset, seeds, methods, set or [])
         folder = Path(out or f"runs/{label.replace(':', '-')}")
     record = with_seal(with_origin(**record))

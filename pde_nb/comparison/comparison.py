@@ -28,7 +28,7 @@ from pde_nb.comparison.trials import (
     settings_name,
     standings,
 )
-from ..core.arguments import lookup, visible, whole_number
+from ..core.arguments import Count, checked, lookup, visible
 from ..core.environment import check_one_process
 from ..core.seals import surroundings, sweep, writable_folder, write_sealed
 from ..core.statistics import Summary
@@ -233,7 +233,7 @@ def compare(
     methods = asked_methods(methods)
     if isinstance(seeds, int):
         raise ValueError(f"seeds={seeds}: give the seeds themselves, for example range({max(seeds, 1)}).")
-    seeds, jobs = list(seeds), whole_number("jobs", jobs, 1)
+    seeds, jobs = list(seeds), checked("jobs", jobs, Count)
     if not seeds or len(set(seeds)) < len(seeds):
         raise ValueError(f"seeds={seeds}: give at least one, and each once; five allow an interval.")
     tried = tuple(tried or learning_rates(DEFAULTS[data.inputs.kind].lr))

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['MOST', 'SINGLE', 'Positive', 'NonNegative', 'Fraction', 'Share', 'Count', 'CountOrZero', 'SHAPELESS', 'did_you_mean',
-           'lookup', 'Range', 'number', 'whole_number', 'Checked', 'checked', 'visible']
+           'lookup', 'Range', 'number', 'Checked', 'checked', 'visible']
 
 # %% ../../nbs/01_core/01_arguments.ipynb #mv000004
 import unicodedata
@@ -61,11 +61,6 @@ def number(name: str, value, low: float, whole: bool = False, **ends) -> float |
     raise ValueError(f"{name}={value!r}; give {kind} {range_text}.")
 
 
-def whole_number(name: str, value, low: int) -> int:
-    "A whole number of at least `low`. Raises `ValueError` for anything else."
-    return number(name, value, low, whole=True)
-
-
 Positive = Annotated[float, Range(0, above=True)]
 NonNegative = Annotated[float, Range(0)]
 Fraction = Annotated[float, Range(0, 1, below=True)]  # in [0, 1)
@@ -87,7 +82,7 @@ def checked(name: str, value, kind):
     "The value as its type has it. Raises `ValueError` for one that the type does not allow."
     if get_origin(kind) in (Union, UnionType):
         kinds = [one for one in get_args(kind) if one is not NoneType]
-        if len(kinds) > 1 or (value is None and NoneType in get_args(kind)):
+        if len(kinds) > 1 or value is None:
             return value
         (kind,) = kinds
     if get_origin(kind) is Literal:

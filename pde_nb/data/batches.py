@@ -26,7 +26,7 @@ from PIL import Image, ImageOps
 from torch import Tensor
 from tqdm import tqdm
 
-from ..core.arguments import whole_number
+from ..core.arguments import Count, checked
 from ..core.seals import MAKE_AGAIN, read_sealed, writable_folder, write_sealed, write_whole
 from pde_nb.data.examples import (
     Arrays,
@@ -112,9 +112,9 @@ def decode_all(
 
     Raises `ValueError` naming those that cannot be decoded, and for a folder that cannot be written or is
     full; warns where a cache is replaced."""
-    whole_number("size", size, 1)
+    checked("size", size, Count)
     if centre is not None:
-        whole_number("centre", centre, 1)
+        checked("centre", centre, Count)
     if cache == "memory":
         return np.concatenate(list(decoded(inputs, size, centre, progress)))
     root, files = Path(inputs.root).resolve(), [str(name) for name in inputs.files]

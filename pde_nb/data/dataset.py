@@ -403,4 +403,6 @@ def from_arrays(
 
     Raises `ValueError` for what cannot be trained on; warns of, and notes, what a user should know.
     """
+    if isinstance(x, np.memmap) and x.nbytes > 1 << 30:  # it would be read into memory
+        raise ValueError("x is a large mapped array; give the path of its .npy file, or numpy.array(x).")
     return make_data(make_arrays(x), y, {} if attribute is None else attribute, split, **options)

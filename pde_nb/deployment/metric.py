@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from ..algorithm.metrics import GroupCounts
-from ..core.arguments import whole_number
+from ..core.arguments import Count, checked
 from ..core.environment import need
 
 Metric = need("torchmetrics", "WorstGroupAccuracy").Metric
@@ -32,7 +32,7 @@ class WorstGroupAccuracy(Metric):
         **kwargs,  # of `torchmetrics.Metric`
     ):
         super().__init__(**kwargs)
-        n = whole_number("num_groups", num_groups, 1)
+        n = checked("num_groups", num_groups, Count)
         self.names = tuple(map(str, names)) if names is not None else tuple(f"group {g}" for g in range(n))
         if len(self.names) != n or len(set(self.names)) != n:
             raise ValueError(f"names={names!r}: give {n} different names, one per group (num_groups={n}).")

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from ..core.arguments import whole_number
+from ..core.arguments import Count, checked
 from ..core.seals import writable_folder, write_whole
 from ..core.statistics import detectable_difference
 from ..core.tables import csv_text, percent
@@ -100,7 +100,7 @@ def choose_rows(
     Rows of training come when validation is used up. Raises `ValueError` for more rows than have no label."""
     rng = np.random.default_rng([seed, 10])
     left = int(((codes < 0) & np.isin(split, TEACHING)).sum())
-    if whole_number("n", n, 1) > left:
+    if checked("n", n, Count) > left:
         raise ValueError(f"n={n}: {left:,} rows of training and validation have no label; ask for no more.")
     if probability is None:
         special = dict(mistake=doubted(x, y, split, rng))

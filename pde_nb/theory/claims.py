@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['HOLDS', 'GIVEN', 'ABOUT', 'MISPRINT', 'GAP', 'FAILS', 'VERDICTS', 'SLACK', 'WITHIN', 'CONFLICTING', 'TIMES',
-           'core_share', 'spurious_share', 'core_update', 'spurious_update', 'core_first', 'spurious_first', 'CLAIMS',
-           'Claim', 'check_claim', 'check_claims', 'claims_table', 'claims_summary']
+           'core_first', 'spurious_first', 'CLAIMS', 'Claim', 'check_claim', 'check_claims', 'claims_table',
+           'claims_summary']
 
 # %% ../../nbs/03_theory/12_claims.ipynb #b1ac6fe1
 from collections import Counter
@@ -44,19 +44,17 @@ SLACK = "smallest slack of either side, over 3ηβ³x_j²"
 WITHIN = "share of predictions within 1.1, noise load up to 0.1"
 CONFLICTING = "largest accuracy of a conflicting group at T, d = 50"
 TIMES = "factor between predicted and measured time"
-core_share, spurious_share = (partial(gradients.projection, which) for which in ("core", "spurious"))
-core_update, spurious_update = (partial(growth.update, which) for which in ("core", "spurious"))
 core_first, spurious_first = (partial(proofs.first_feature, which) for which in ("core", "spurious"))
 CLAIMS = {
     "def:data_distribution": Claim(gradients.data_moments, HOLDS, "deviation in standard errors"),
     "eq:model": Claim(gradients.model_output, HOLDS, "relative error"),
     "lemma:grad": Claim(gradients.closed_form, HOLDS, "relative error"),
     "eq:data derivative": Claim(gradients.residual_of_margin, HOLDS, "relative error"),
-    "eq:v_c grad update": Claim(core_share, ABOUT, "median share left out"),
-    "eq:v_s grad update": Claim(spurious_share, ABOUT, "median share left out"),
+    "eq:v_c grad update": Claim(partial(gradients.projection, "core"), ABOUT, "median share left out"),
+    "eq:v_s grad update": Claim(partial(gradients.projection, "spurious"), ABOUT, "median share left out"),
     "eq:noise grad update": Claim(gradients.noise_projection, MISPRINT, "error of the better reading"),
-    "lemma:spurious update all": Claim(spurious_update, GIVEN, SLACK),
-    "lemma:core update all": Claim(core_update, GIVEN, SLACK),
+    "lemma:spurious update all": Claim(partial(growth.update, "spurious"), GIVEN, SLACK),
+    "lemma:core update all": Claim(partial(growth.update, "core"), GIVEN, SLACK),
     "lemma:spurious update early": Claim(
         growth.early_spurious_update, GAP, "lower constant until F_s is halfway"
     ),
@@ -85,14 +83,12 @@ def check_claim(label: str) -> dict:
     claim = lookup(label, CLAIMS, "claim")
     with threadpool_limits(1):
         found = claim.check()
-    printed = found.printed if isinstance(found.printed, dict) else {"as printed": found.printed}
-    restated, step = bool(found.restated), bool(found.step)
     return dict(
         label=label,
-        verdict=claim.verdict_from(found.as_printed, restated, step),
-        printed={case: bool(holds) for case, holds in printed.items()},
-        restated=restated,
-        step=step,
+        verdict=claim.verdict_from(found.as_printed, found.restated, found.step),
+        printed={case: bool(holds) for case, holds in found.printed.items()},
+        restated=bool(found.restated),
+        step=bool(found.step),
         margin=float(f"{found.number:.4g}"),
         measured=claim.number,
     )

@@ -15,7 +15,7 @@ from scipy.special import logit
 
 from ..core.style import COLOURS, new_figure
 from .data_model import draw_features
-from .dynamics import feature_output, implication, population
+from .dynamics import feature_output, population
 from .theorem import clock_at, warmup_iterations
 
 # %% ../../nbs/03_theory/11_explore.ipynb #94e2f7f0
@@ -63,7 +63,10 @@ def explore(
         raise ValueError(
             f"lr={lr:.3g}: the steps are too long; take a smaller learning rate or less momentum."
         )
-    about = dict(strengths=dict(core=beta_c, spurious=beta_s), says=implication(beta_c, beta_s, alpha))
+    says = "core" if beta_c > beta_s else "silent"  # `sec:implication`, its second condition and its first
+    if beta_c**3 < beta_s**3 * (2 * alpha - 1):
+        says = "spurious"
+    about = dict(strengths=dict(core=beta_c, spurious=beta_s), says=says)
     return run | about | dict(levels=levels, lengths=lengths, shares=shares)
 
 

@@ -20,7 +20,7 @@ from .network import output_dense, structured
 class Found(NamedTuple):
     "What the check of a statement found."
 
-    printed: bool | dict[str, bool]  # whether it holds as printed; by case where its assumptions have several
+    printed: dict[str, bool]  # whether it holds as printed, in each case of its assumptions
     restated: bool  # whether it holds as we restate it
     number: float  # what was measured
     step: bool = True  # whether the step of the printed proof that was tested holds
@@ -28,7 +28,7 @@ class Found(NamedTuple):
     @property
     def as_printed(self) -> bool:
         "Whether it holds as printed in every case."
-        return all(self.printed.values()) if isinstance(self.printed, dict) else bool(self.printed)
+        return all(self.printed.values())
 
 # %% ../../nbs/03_theory/03_gradients.ipynb #ee2972ea
 def draw_network(
@@ -69,7 +69,7 @@ def data_moments(noise_power: int = 0) -> Found:  # ‖ξ‖² is σ_p² d^noise
         (sample.y * along_spurious, 0),
     )
     worst = max(abs(x.mean() - mean) / (x.std() / len(x) ** 0.5) for x, mean in moments)
-    return Found(worst < 4, worst < 4, worst)
+    return Found({"as printed": worst < 4}, worst < 4, worst)
 
 
 def model_output(power: int = 3) -> Found:
@@ -81,7 +81,7 @@ def model_output(power: int = 3) -> Found:
         norm_error(output_dense(W, dense_patches(sample)), triple_sum),
         norm_error(structured(sample).margins(W), sample.y * triple_sum),
     )
-    return Found(error < 1e-10, error < 1e-10, error)
+    return Found({"as printed": error < 1e-10}, error < 1e-10, error)
 
 # %% ../../nbs/03_theory/03_gradients.ipynb #0d5da6f3
 def residuals(F_c: float, F_s: float, y, a, n) -> np.ndarray:
@@ -96,7 +96,7 @@ def residual_of_margin(signed: bool = True) -> Found:  # False: without the fact
     a = sample.a if signed else sample.y
     got = residuals(feature_output(c, 0.2), feature_output(s, 1.0), sample.y, a, n)
     error = norm_error(got, expit(-sample.y * output_dense(W, dense_patches(sample))))
-    return Found(error < 1e-10, error < 1e-10, error)
+    return Found({"as printed": error < 1e-10}, error < 1e-10, error)
 
 # %% ../../nbs/03_theory/03_gradients.ipynb #a97ea924
 def step_parts(W, sample: Sample) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -116,7 +116,7 @@ def closed_form(coefficient: float = 3) -> Found:
     core, spurious, noise = step_parts(W, sample)
     added = np.outer(core, sample.v_c) + np.outer(spurious, sample.v_s) + noise @ sample.noise[:, 0]
     error = norm_error(-coefficient / 3 * added, structured(sample).gradient(W))
-    return Found(error < 1e-10, error < 1e-10, error)
+    return Found({"as printed": error < 1e-10}, error < 1e-10, error)
 
 # %% ../../nbs/03_theory/03_gradients.ipynb #f5c56f2c
 def projection(which: str, noise: str = "isotropic", coefficient: float = 3) -> Found:
@@ -132,7 +132,7 @@ def projection(which: str, noise: str = "isotropic", coefficient: float = 3) -> 
         share = np.linalg.norm(left_out) / np.linalg.norm(kept)
         found.append((norm_error(printed, want), norm_error(printed + left_out, want), share))
     printed, ours, _ = np.max(found, 0)
-    return Found(printed < 1e-10, ours < 1e-10, np.median(found, 0)[2])
+    return Found({"as printed": printed < 1e-10}, ours < 1e-10, np.median(found, 0)[2])
 
 # %% ../../nbs/03_theory/03_gradients.ipynb #3b1d9039
 def noise_projection(coefficient: float = 3) -> Found:
@@ -145,4 +145,4 @@ def noise_projection(coefficient: float = 3) -> Found:
     summed = np.outer((own * sample.y).sum(1), sample.y)
     printed = min(norm_error(own, want), norm_error(summed, want))
     corrected = norm_error(-coefficient / 3 * of_noise @ gram, want)
-    return Found(printed < 1e-10, corrected < 1e-10, printed)
+    return Found({"as printed": printed < 1e-10}, corrected < 1e-10, printed)

@@ -255,4 +255,4 @@ def scale_of_weights(text_power: float = -0.5) -> Found:
     "The two powers of d of σ_0, compared as they stand; restated, an output of order σ_0³ is small."
     appendix_power = -1.0
     small = 3 * max(text_power, appendix_power) < -1
-    return Found(text_power == appendix_power, small, text_power - appendix_power)
+    return Found({"as printed": text_power == appendix_power}, small, text_power - appendix_power)

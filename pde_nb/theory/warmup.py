@@ -64,8 +64,6 @@ def warmup_trial(seed: int) -> tuple[float, float]:
         for t, (W, _) in enumerate(islice(descent(W, data, lr), 4 * predicted)):
             if feature_output(W @ sample.v_c, beta_c) >= 1:
                 return noise_load(model, N), t / predicted
-            if not np.isfinite(W).all():
-                break
     return noise_load(model, N), np.inf
 
 
@@ -102,7 +100,7 @@ def kept_momentum(sign: int = 1, seeds: int = 3) -> Found:  # sign −1: it weak
     "`eq:momentum update`: whether keeping the momentum adds to ⟨w_j, v_c⟩; restated, how much."
     ratios, shares = np.array([momentum_effect(seed) for seed in range(seeds)]).T
     near, part = np.abs(sign * ratios - 1).max() < 0.25, np.abs(shares).max()
-    return Found(bool((sign * ratios > 0).all()), bool(near and part < 0.05), part)
+    return Found({"as printed": (sign * ratios > 0).all()}, bool(near and part < 0.05), part)
 
 # %% ../../nbs/03_theory/09_balanced_warmup.ipynb #9dc57825
 def warm_start(F_c: float, sigma_0: float) -> tuple[np.ndarray, np.ndarray]:

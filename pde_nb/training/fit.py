@@ -27,7 +27,7 @@ from torch import nn
 
 from .. import __version__
 from ..algorithm.groups import Groups, Overlap, group_sum, random_rank
-from ..core.arguments import Checked, NonNegative, Positive, lookup, whole_number
+from ..core.arguments import Checked, CountOrZero, NonNegative, Positive, checked, lookup
 from ..core.environment import check_one_process
 from ..core.seals import content_digest, with_origin, writable_folder
 from ..core.tables import percent
@@ -317,7 +317,7 @@ def fit_seeds(
     **options,  # fields of `RunOptions`, of each run
 ) -> list[Fit]:
     "Train one run for each seed. Raises what `fit_spec` raises, and `ValueError` where no seed is given."
-    seeds = list(dict.fromkeys(whole_number("seeds", s, 0) for s in seeds))
+    seeds = list(dict.fromkeys(checked("seeds", s, CountOrZero) for s in seeds))
     if not seeds:
         raise ValueError("seeds is empty; give at least one, such as range(5).")
     folders = [out and Path(out) / f"seed{s}" for s in seeds]

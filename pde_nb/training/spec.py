@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from ..algorithm.expansion import Schedule
-from ..core.arguments import lookup, whole_number
+from ..core.arguments import CountOrZero, checked, lookup
 from ..data.batches import Source
 from ..data.blanks import attribute_groups
 from ..data.dataset import Data, check_data
@@ -179,7 +179,7 @@ def decide(
     settings = replace(settings, **{name: changes[name] for name in changes if name in general})
     if of_method := {name: changes[name] for name in changes if name in own}:
         method = method.changed(of_method, groups)
-    seed = whole_number("seed", seed, 0)
+    seed = checked("seed", seed, CountOrZero)
     bound = method.begin(groups, seed, len(data.rows("val")), settings.patience)
     first_settings = bound.first()[1] if bound.first() else {}
     for name in first_settings:
