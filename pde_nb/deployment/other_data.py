@@ -21,7 +21,7 @@ from ..data.columns import says_missing
 from ..data.encoding import encode, number_or_text
 from ..data.inputs import Preparation
 from ..data.opening import read_arrays
-from ..data.tables import as_list, table_pieces
+from ..data.tables import as_frame, as_list, table_pieces
 from ..prediction.predictor import Predictor
 
 # %% ../../nbs/12_deployment/02_other_data.ipynb #ju000007
@@ -110,7 +110,7 @@ def attributes_there(rows, preparation: Preparation, label: str) -> list[str]:
     "The attributes of training that a table has. Raises `ValueError` where it lacks the label."
     if isinstance(rows, (str, Path)):
         rows = next(table_pieces(rows, 1), {})
-    names = list(map(str, rows if isinstance(rows, dict) else rows.columns))
+    names = list(map(str, rows if isinstance(rows, dict) else as_frame(rows).columns))
     lookup(label, dict.fromkeys(names), "label= (--label): the column")
     return [name for name in preparation.attributes if name in names]
 

@@ -259,7 +259,7 @@ def read_guess(path) -> Guess:
 def kept_guess(folder, remedy: str = COPY_AGAIN) -> Guess | None:
     """What the folder of a finished run keeps of groups that were not all labelled by hand; None where they
     were. Raises `ValueError` for a file that is gone, damaged, or not of this run."""
-    if GROUPS_FILE not in read_record_of(folder)["files"]:
+    if GROUPS_FILE not in read_record_of(folder, remedy)["files"]:
         return None
     return read_guess(run_file(folder, GROUPS_FILE, remedy))
 
