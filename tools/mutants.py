@@ -42,7 +42,7 @@ FAULTS = {  # module → what would be wrong → the text, and what is put in it
     "core.statistics": {
         "Wilson's interval is too wide for small groups": ("Z**2 / (4 * n**2)", "Z**2 / (4 * n)"),
         "the exact upper bound takes the tail of the lower one": ("1 - tail_upper)", "1 - tail_lower)"),
-        "Holm's correction is Bonferroni's": ("(len(order) - rank) * p[i]", "len(order) * p[i]"),
+        "Holm's correction is Bonferroni's": ("np.arange(len(order), 0, -1)", "len(order)"),
     },
     "core.tables": {
         "a share in percent is cut off, not rounded": (
