@@ -216,7 +216,7 @@ def update(feature: str, growth: int = 2) -> Found:  # growth: the power of x_j
 # %% ../../nbs/03_theory/05_growth.ipynb #c0b5a482
 def early_spurious_update(growth: int = 2) -> Found:
     """`lemma:spurious update early`: constants that fit all dimensions; the derived ones beside those of a
-    network; and the step of the proof, with residuals of S_2 of at most 1, at the start, α̂ = 0.55 to 0.95."""
+    network; and the step of the proof, with residuals of S_2 up to 1, at the start, α̂ = 0.55 to 0.95."""
     run = early_run()
     majority, top = 2 * run.alpha_hat - 1, np.exp(run.Z.max())
     lowest = rates(early_run(until=EARLY), "spurious", growth).min() / majority
