@@ -170,8 +170,7 @@ class PDECallback(Callback):
 
     def on_validation_epoch_start(self, trainer: Trainer, pl_module):
         "Begin to count. Raises `ValueError` for a loader that is not the data module's."
-        fitting = trainer.state.fn == "fit"
-        loop = trainer.fit_loop.epoch_loop.val_loop if fitting else trainer.validate_loop
+        loop = trainer.fit_loop.epoch_loop.val_loop if trainer.state.fn == "fit" else trainer.validate_loop
         check_loader(loop._combined_loader.iterables, trainer.datamodule.val_batches)
         self.worst = self.worst.to(pl_module.device)
         self.worst.reset()

@@ -6,10 +6,10 @@
 __all__ = ['SMALL_PART', 'FOLDS', 'PENALTIES', 'FAILING', 'SELDOM', 'MOSTLY', 'MAX_VALUES', 'KEPT', 'REPEATS', 'MORE',
            'INPUT_NAMES', 'SAYS', 'agreeing', 'cramers_v', 'association', 'halves', 'strength', 'growth_ratio',
            'spurious_first', 'parts_of', 'probe', 'folds_of', 'balanced_accuracy', 'shortcut_test', 'worst_gain',
-           'conflicting_fare_worse', 'probe_rows', 'small_inputs', 'projected', 'shortcut_verdict', 'condition_verdict',
-           'examine', 'growth_estimate', 'overall_verdict', 'group_figures', 'next_labels', 'alike', 'labels_after',
-           'suggestion', 'Diagnosis', 'diagnose', 'candidates', 'without_attribute', 'reasons', 'listed', 'ranged',
-           'details', 'attribute_lines']
+           'conflicting_fare_worse', 'probe_rows', 'small_inputs', 'word_counts', 'projected', 'shortcut_verdict',
+           'condition_verdict', 'examine', 'growth_estimate', 'overall_verdict', 'group_figures', 'next_labels',
+           'alike', 'labels_after', 'suggestion', 'Diagnosis', 'diagnose', 'candidates', 'without_attribute', 'reasons',
+           'listed', 'ranged', 'details', 'attribute_lines']
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #697dc95a
 import json
@@ -22,6 +22,7 @@ from jaxtyping import Bool, Float, Int
 from scipy.stats.contingency import crosstab
 from sklearn.decomposition import PCA
 from sklearn.dummy import DummyClassifier
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
 from ..algorithm.groups import Groups, random_rank
@@ -272,10 +273,8 @@ def probe_rows(
     return rows, weight / weight.mean()
 
 
-def small_inputs(data: Data, rows: Int[np.ndarray, " m"]) -> Float[np.ndarray, "m d"]:
-    "Cheap inputs for a probe: pictures of 16 × 16 pixels, or the words of texts."
-    from sklearn.feature_extraction.text import HashingVectorizer
-
+def small_inputs(data: Data, rows: Int[np.ndarray, " m"], known=None) -> Float[np.ndarray, "m d"]:
+    "Cheap inputs for a probe: pictures of 16 × 16 pixels, or the words of texts, of the first `known` ones."
     from pde_nb.data.batches import decode_all
     from pde_nb.data.inputs import make_source
     from pde_nb.grouping.representation import pooled
@@ -285,14 +284,22 @@ def small_inputs(data: Data, rows: Int[np.ndarray, " m"]) -> Float[np.ndarray, "
         return make_source(data).batch(rows).numpy()
     if inputs.kind == "texts":
         texts = [t for t in (inputs.first, inputs.second) if t is not None]
-        count = HashingVectorizer(n_features=1024, dtype=np.float32)
-        return np.concatenate([count.transform(t[rows]).toarray() for t in texts], 1)
+        return np.concatenate([word_counts(t[rows], known) for t in texts], 1)
     if inputs.kind == "pictures":
         x = decode_all(Pictures(inputs.root, inputs.files[rows]), 16, "memory", progress=False)
     else:
         x = inputs.x[rows]
     unit = 255 if x.dtype == np.uint8 else 1
     return pooled(np.asarray(x, np.float32) / unit, 16).reshape(len(rows), -1)
+
+
+def word_counts(texts, known: int | None = None) -> Float[np.ndarray, "m words"]:
+    "Frequent words of the first `known` texts as numbers; a column of zeros where there are none at all."
+    count = TfidfVectorizer(max_features=1000, sublinear_tf=True, dtype=np.float32)
+    try:
+        return count.fit(texts[:known]).transform(texts).toarray()
+    except ValueError:
+        return np.zeros((len(texts), 1), np.float32)
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #5bd5fc2c
 def projected(x: Float[np.ndarray, "n d"], most: int = 200) -> Float[np.ndarray, "n k"]:
@@ -568,7 +575,7 @@ def diagnose(
             raise ValueError(f"x: give a row of finite numbers for each of the {len(data):,} examples.")
         x, seen = np.asarray(x, np.float32)[at], "features given"
     else:
-        x, seen = small_inputs(data, at), INPUT_NAMES.get(data.inputs.kind, data.inputs.kind)
+        x, seen = small_inputs(data, at, len(rows)), INPUT_NAMES.get(data.inputs.kind, data.inputs.kind)
     gains = next_labels(data, projected(x), rows, judged, apart) if len(judged) else ()
     named = {name: values[train] for name, values in data.attributes.items()}
     n_combinations = int(np.prod(data.train_groups.shape[1:]))

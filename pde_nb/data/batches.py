@@ -113,8 +113,7 @@ def decode_all(
     Raises `ValueError` naming those that cannot be decoded, and for a folder that cannot be written or is
     full; warns where a cache is replaced."""
     checked("size", size, Count)
-    if centre is not None:
-        checked("centre", centre, Count)
+    checked("centre", centre, Count | None)
     if cache == "memory":
         return np.concatenate(list(decoded(inputs, size, centre, progress)))
     root, files = Path(inputs.root).resolve(), [str(name) for name in inputs.files]

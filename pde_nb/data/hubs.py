@@ -12,12 +12,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from fastcore.basics import listify
 
 from ..core.arguments import lookup
 from ..core.environment import need
 from .dataset import SPLITS, Data, make_data, split_code
 from .examples import Texts, find_pictures, make_arrays
-from .tables import as_list, from_table
+from .tables import from_table
 
 # %% ../../nbs/04_data/06_hubs.ipynb #9b07182e
 def from_hf(
@@ -47,7 +48,7 @@ def from_hf(
     names = {name: feature.names for name, feature in whole.features.items() if hasattr(feature, "names")}
     if label in names:
         options = {"classes": names[label]} | options
-    attributes = as_list(attribute)
+    attributes = listify(attribute)
     named = [name for name in attributes if name in names]
     for name in named:
         codes = frame[name].astype(float).fillna(-1).astype(int)  # −1 stands for none, which is a blank
@@ -136,7 +137,7 @@ def wilds_attributes(dataset, attributes, identities) -> list[str]:
                 f"which attributes? {dataset.dataset_name} has the metadata fields {', '.join(fields)}; "
                 "name some with attributes=."
             )
-    attributes = as_list(attributes)
+    attributes = listify(attributes)
     for name in attributes:
         lookup(name, dict.fromkeys(fields), f"{dataset.dataset_name}: attribute")
     return attributes

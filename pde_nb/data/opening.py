@@ -12,13 +12,14 @@ from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
+from fastcore.basics import listify
 
 from ..core.arguments import lookup
 from ..core.environment import need
 from .dataset import Data, from_arrays, make_data, split_code
 from .examples import open_npy
 from .hubs import from_hf
-from .tables import ROW_NUMBERS, as_list, errors_of_file, from_folder, from_table
+from .tables import ROW_NUMBERS, errors_of_file, from_folder, from_table
 
 # %% ../../nbs/04_data/07_opening.ipynb #c5c1c650
 def files_of(path: Path) -> list[Path]:
@@ -148,7 +149,7 @@ def open_arrays(path: Path, label: str, attribute=None, split: str = "split", **
     """Data from an .npz file whose inputs are called x, or from a folder with x.npy and the other arrays.
 
     Raises `ValueError` as `read_arrays` does."""
-    names = [label, *as_list(attribute)]
+    names = [label, *listify(attribute)]
     arrays = read_arrays(path, "x", *names, others=[split])
     y, *columns = (np.array(arrays[name]) for name in names)
     x = path / "x.npy" if path.is_dir() else arrays["x"]

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['ROW_NUMBERS', 'TOLD', 'FILE_COLUMNS', 'read_table', 'table_pieces', 'text_frames', 'parquet_frames', 'errors_of_file',
            'check_twice', 'check_fields', 'feature_columns', 'filled', 'check_names', 'text_column', 'from_table',
-           'as_frame', 'as_list', 'check_roles', 'from_folder', 'example_table']
+           'as_frame', 'check_roles', 'from_folder', 'example_table']
 
 # %% ../../nbs/04_data/05_tables.ipynb #ta000003
 import gzip
@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from fastcore.basics import listify
 from jaxtyping import Bool, Shaped
 
 from ..core.arguments import did_you_mean, lookup
@@ -286,7 +287,7 @@ def from_table(
 ) -> Data:  # its `columns` is a table of what each column became
     "Data from a table. Raises `ValueError` for columns that are missing, misnamed, doubled or doubtful."
     kinds = dict(columns or {})
-    frame = as_frame(table, [*as_list(text), *as_list(image)], kinds)
+    frame = as_frame(table, [*listify(text), *listify(image)], kinds)
     from_file = isinstance(table, (str, Path))
     if from_file:
         root = Path(table).expanduser().parent if root is None else root
@@ -350,13 +351,6 @@ def as_frame(table, text=(), kinds=None):
     return frame.reset_index(drop=True)
 
 
-def as_list(names) -> list:
-    "One name, several or None as a list."
-    if names is None:
-        return []
-    return list(names) if isinstance(names, (list, tuple)) else [names]
-
-
 def check_roles(
     names: list,  # of the columns of the table
     where: str,  # the table, for the messages
@@ -365,7 +359,7 @@ def check_roles(
 ) -> dict[str, list]:
     """The columns of each role. Raises `ValueError` for one that is not there, has two roles, or is of a kind
     that its role cannot have."""
-    roles = {role: as_list(columns) for role, columns in given.items() if columns is not None}
+    roles = {role: listify(columns) for role, columns in given.items() if columns is not None}
     if len(roles.keys() & {"text", "image", "features"}) > 1:
         raise ValueError("text=, image= and features= exclude each other; examples are of one kind.")
     if len(roles.get("text", ())) > 2:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from fastcore.basics import listify
 
 from ..algorithm.groups import Overlap, make_groups
 from ..algorithm.metrics import Figures, GroupCounts, count_correct, figures, figures_table
@@ -21,7 +22,7 @@ from ..data.columns import says_missing
 from ..data.encoding import encode, number_or_text
 from ..data.inputs import Preparation
 from ..data.opening import read_arrays
-from ..data.tables import as_frame, as_list, table_pieces
+from ..data.tables import as_frame, table_pieces
 from ..prediction.predictor import Predictor
 
 # %% ../../nbs/12_deployment/02_other_data.ipynb #ju000007
@@ -65,11 +66,11 @@ def judge(
     preparation = predictor.preparation
     label, classes = label or preparation.label, np.array(preparation.classes)
     if isinstance(rows, (str, Path)) and (Path(rows).suffix == ".npz" or Path(rows, "x.npy").exists()):
-        rows = read_arrays(rows, "x", others=[label, *preparation.attributes, *as_list(attributes)])
+        rows = read_arrays(rows, "x", others=[label, *preparation.attributes, *listify(attributes)])
     elif isinstance(rows, (str, Path)) and Path(rows, "metadata.csv").exists():
         rows = Path(rows, "metadata.csv")
     there = attributes_there(rows, preparation, label)
-    how["keep"] = [label, *(there if attributes is None else as_list(attributes))]
+    how["keep"] = [label, *(there if attributes is None else listify(attributes))]
     kept, predicted, remarks = [], [], []
     sums = np.zeros(sum(len(code.outputs) for code in preparation.codes))  # of what the network gets
     for piece, p in predictor.pieces(rows, **how):
