@@ -25,8 +25,7 @@ import weight
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 QUIET = dict(TQDM_DISABLE="1", MPLBACKEND="agg", PYTHONWARNINGS="ignore:::nbdev", OMP_NUM_THREADS="1")
-QUIET |= dict(HF_HUB_OFFLINE="1")  # else a name that no hub has is asked for again and again, for 40 s
-QUIET |= dict(TORCH_CPP_LOG_LEVEL="ERROR")  # else DDP warns of each network without an unused parameter
+QUIET |= dict(TORCH_CPP_LOG_LEVEL="ERROR", HF_HUB_OFFLINE="1")  # no warnings of DDP; no hub is asked
 PATHS = dict(PYTHONPATH=str(ROOT), PATH=f"{BIN}{os.pathsep}{os.environ['PATH']}")
 
 
