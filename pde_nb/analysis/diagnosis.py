@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Bool, Float, Int
 from scipy.stats.contingency import crosstab
 from sklearn.decomposition import PCA
@@ -29,7 +30,7 @@ from ..algorithm.groups import Groups, random_rank
 from ..core.arguments import CountOrZero, checked, number, visible
 from ..core.statistics import Z, detectable_difference, wilson_interval
 from ..core.tables import Table, percent
-from ..data.blanks import known_values, value_codes
+from ..data.blanks import known_values
 from ..data.dataset import Data, check_data
 from ..data.examples import Pictures
 from ..grouping.labelling import ENOUGH, labelled_data
@@ -354,7 +355,7 @@ def examine(
     """Everything about one attribute: the `counts` of each class and value, its `state` ('constant',
     'no conflict' or 'examined'), its association with the label, what the tests found, and the verdict."""
     y, values = data.y[data.rows("train")], known_values(a)
-    a = value_codes(a, values)  # −1 where an attribute that divides nothing is blank
+    a = pd.Index(values).get_indexer(a)  # −1 where an attribute that divides nothing is blank
     table = crosstab(y[a >= 0], a[a >= 0], levels=(range(data.n_classes), range(len(values)))).count
     known = dict(name=name, n_values=len(values), counts=table.tolist(), state="constant")
     if len(values) == 1:

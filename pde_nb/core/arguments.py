@@ -27,7 +27,7 @@ def did_you_mean(name: str, known) -> str:
 def lookup(name: str, table: dict, what: str):
     "The entry of a table. Raises `ValueError` that lists the names and suggests one."
     if name not in table:
-        names = ", ".join(map(str, table))
+        names = ", ".join([*map(str, table)][:100]) + " …" * (len(table) > 100)
         raise ValueError(f"{what} {name!r} is not known{did_you_mean(name, table)}; there are {names}.")
     return table[name]
 

@@ -90,7 +90,7 @@ class HowRead:
     mark: str = ""  # decimal mark of numbers that are written with marks; '': plain numbers
     day_first: bool | None = None  # of dates in numbers
     numbers: bool = False  # the categories were numbers, not texts
-    literal: bool = False  # asked for as a category: 'NA' is a value
+    literal: bool = False  # asked for as a category of a file: 'NA' is a value, an empty text is none
     middle: float | None = None  # what stood in for a missing value in training; None: none was missing
     far_below: float | None = None  # a number as small as this counts as missing
     far_above: float | None = None
@@ -142,6 +142,8 @@ def read(
     Numbers may be the column's own memory. Raises `ValueError` where cells hold lists or arrays."""
     if how.kind == "category":
         words = column.astype(object).map(str, na_action="ignore")
+        if how.literal:
+            words = words.mask(words.str.strip() == "")
         return words.where(words.notna(), None).to_numpy()
     if how.kind == "date" and column.dtype.kind == "M":
         return days_since_1970(pd.to_datetime(column, utc=True))
@@ -192,6 +194,7 @@ LEAST_ROWS = 20  # with fewer, whole numbers may all be different by chance
 def understand(
     column,  # a pandas Series
     wanted: str = "",  # a kind of `KINDS`; '': what the column seems to be
+    from_file: bool = False,  # its texts are those of a file, where a blank one is no value
 ) -> Reading | None:  # None: it has no values
     "What a column is. Raises `ValueError` for lists and arrays, and for what is not read unless asked for."
     if column.isna().all():
@@ -207,8 +210,9 @@ def understand(
     if how.kind == "date" and not wanted:
         what = f"holds dates, such as {column.dropna().iloc[0]}"
         raise doubtful(column.name, f"{what}; {option(column.name, 'date')} reads them so")
+    how = replace(how, literal=from_file and wanted == "category")
     values = read(column, how)
-    bad = column.isna().to_numpy(copy=True) if how.kind == "category" else np.isnan(values)
+    bad = pd.isna(values)
     gaps = how.kind != "category" and bad.any()
     far = far_rows(values) if how.kind == "number" and not wanted else np.zeros(0, int)
     bad[far] = True
@@ -243,9 +247,9 @@ WAYS = {
 }
 
 
-def best_way(different: Distinct, kind: str) -> tuple[HowRead, float, str]:
-    "The way that fits most cells, their share, and a text that another such way reads otherwise."
-    ways = WAYS[kind]
+def best_way(different: Distinct, kinds: list[str]) -> tuple[HowRead, float, str]:
+    "The way that fits most cells, their share, and a text that another one reads otherwise."
+    ways = [way for kind in kinds for way in WAYS[kind]]
     values = [number_values(different, how) for how in ways]
     counts = different.counts[: len(different.texts)]
     fit = [counts[np.isfinite(of)].sum() for of in values]
@@ -272,9 +276,7 @@ def how_texts(different: Distinct, name: str, wanted: str) -> tuple[HowRead, str
         return HowRead("boolean"), ""
     texts = different.texts[:LOOK_AT]
     some = replace(different, texts=texts, numbers=different.numbers[:LOOK_AT])
-    found = {kind: best_way(some, kind) for kind in ([wanted] if wanted else ["number", "date"])}
-    kind = max(found, key=lambda kind: found[kind][1])
-    how, share, unclear = found[kind]
+    how, share, unclear = best_way(some, [wanted] if wanted else ["number", "date"])
     plainly = "write them plainly (29.1, 2020-01-31)"
     if not wanted and share <= 0.5:
         units = [text for text in texts if has_unit(text)]
@@ -283,15 +285,15 @@ def how_texts(different: Distinct, name: str, wanted: str) -> tuple[HowRead, str
         missing = [text for text in texts if says_missing(text)]
         remarks = [f"{text!r} is kept as a value; it may mean missing" for text in missing[:1]]
         if share >= 0.1:
-            remarks.insert(0, f"{100 * share:.0f} % of the cells are {kind}s, the others are not")
+            remarks.insert(0, f"{100 * share:.0f} % of the cells are {how.kind}s, the others are not")
         return words, "; ".join(remarks)
     if unclear:
-        raise doubtful(name, f"has {kind}s such as {unclear!r}, which can be read in two ways; {plainly}")
+        raise doubtful(name, f"has {how.kind}s such as {unclear!r}, which can be read in two ways; {plainly}")
     if how.mark and not wanted:
         values = number_values(some, how)
         k = np.flatnonzero(np.isfinite(values) & ~plain[:LOOK_AT])[0]
         shown = f"{texts[k]!r}, which is read as {values[k]:.10g}"
-        raise doubtful(name, f"holds numbers such as {shown}; {option(name, kind)} reads them so")
+        raise doubtful(name, f"holds numbers such as {shown}; {option(name, how.kind)} reads them so")
     return how, ""
 
 # %% ../../nbs/04_data/01_columns.ipynb #cu000023

@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int, Shaped
 
-from .blanks import value_codes
 from .columns import HowRead
 
 # %% ../../nbs/04_data/10_encoding.ipynb #ec000006
@@ -80,7 +79,7 @@ class ColumnCode:
 
     def positions(self, column: Shaped[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
         "Which known category each value is; −1 for none of them."
-        return value_codes(np.asarray(column, object), self.values.astype(object))
+        return pd.Index(self.values.astype(object)).get_indexer(np.asarray(column, object))
 
     def known(self, column: Shaped[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
         "Which cells have a number, or a category that training knows."

@@ -39,9 +39,7 @@ def from_hf(
     whole = need("datasets", "from_hf").concatenate_datasets([*parts.values()])
     if not hasattr(whole, "__len__"):
         raise ValueError("a data set that is streamed cannot be read as a whole; load it without streaming.")
-    feature = whole.features.get(image)
-    encoded = whole.cast_column(image, type(feature)(decode=False)) if hasattr(feature, "decode") else whole
-    frame = encoded.with_format("arrow")[:].to_pandas(integer_object_nulls=True)  # no number is rounded
+    frame = whole.with_format("arrow")[:].to_pandas(integer_object_nulls=True)  # no number is rounded
     if parts is dataset:
         split = "split"
         frame[split] = np.repeat(list(map(split_code, parts)), [len(part) for part in parts.values()])
@@ -127,7 +125,7 @@ def wilds_split(dataset):
 
 # %% ../../nbs/04_data/06_hubs.ipynb #63b3966d
 def wilds_attributes(dataset, attributes, identities) -> list[str]:
-    "The names of the metadata fields to take, checked."
+    "The names of the metadata fields to take."
     fields = [field for field in dataset.metadata_fields if field != "y"]
     if attributes is None:
         judged_by = getattr(getattr(dataset, "_eval_grouper", None), "groupby_fields", None) or []
@@ -137,18 +135,16 @@ def wilds_attributes(dataset, attributes, identities) -> list[str]:
                 f"which attributes? {dataset.dataset_name} has the metadata fields {', '.join(fields)}; "
                 "name some with attributes=."
             )
-    attributes = listify(attributes)
-    for name in attributes:
-        lookup(name, dict.fromkeys(fields), f"{dataset.dataset_name}: attribute")
-    return attributes
+    return listify(attributes)
 
 
 def wilds_columns(dataset, attributes) -> tuple[dict, dict]:
     "The columns of some metadata fields, by name where the names are sorted, and the values they can have."
     metadata = np.asarray(dataset.metadata_array).astype(np.int64)
     columns, values = {}, {}
+    position = {field: k for k, field in enumerate(dataset.metadata_fields) if field != "y"}
     for field in attributes:
-        columns[field] = metadata[:, list(dataset.metadata_fields).index(field)]
+        columns[field] = metadata[:, lookup(field, position, f"{dataset.dataset_name}: attribute")]
         names = wilds_names(dataset, field, columns[field])
         if names and names == sorted(names):
             columns[field] = np.array(names)[columns[field]]

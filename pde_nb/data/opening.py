@@ -17,9 +17,9 @@ from fastcore.basics import listify
 from ..core.arguments import lookup
 from ..core.environment import need
 from .dataset import Data, from_arrays, make_data, split_code
-from .examples import open_npy
+from .examples import errors_of_file, open_npy
 from .hubs import from_hf
-from .tables import ROW_NUMBERS, errors_of_file, from_folder, from_table
+from .tables import ROW_NUMBERS, from_folder, from_table
 
 # %% ../../nbs/04_data/07_opening.ipynb #c5c1c650
 def files_of(path: Path) -> list[Path]:
@@ -89,11 +89,6 @@ def open_path(
     given: dict,  # label, attribute, and options of what opens such data
 ) -> Data:
     "Data from a file or folder. Raises `ValueError` for what is missing, or means nothing for this data."
-    if path.suffix == ".npy":
-        raise ValueError(
-            f"--data {path} is one array; name the folder that has x.npy, and each other array in an .npy "
-            "file of its own beside it."
-        )
     if files_of(path) and "image" not in given:
         opener, known = from_parquet, TABLE
     elif path.suffix == ".npz" or (path / "x.npy").exists():
@@ -131,15 +126,9 @@ def read_arrays(
         has = {file.stem: file for file in sorted(path.glob("*.npy"))}
         arrays = {name: open_npy(has[name]) for name in has if chosen is None or name in chosen}
     else:
-        try:
-            with open(path, "rb") as file, np.lib.npyio.NpzFile(file) as archive:
-                has = archive.files
-                arrays = {name: archive[name] for name in has if chosen is None or name in chosen}
-        except Exception as e:  # a damaged file may break its reader in any way
-            raise ValueError(
-                f"{str(path)!r} cannot be read as .npz ({e}); write it again with numpy.savez, names with "
-                ".astype(str) and numbers with .astype('float32')."
-            ) from None
+        with errors_of_file(path), open(path, "rb") as file, np.lib.npyio.NpzFile(file) as archive:
+            has = archive.files
+            arrays = {name: archive[name] for name in has if chosen is None or name in chosen}
     for name in names:
         lookup(name, dict.fromkeys(has), f"{str(path)!r}: array")
     return arrays

@@ -15,13 +15,14 @@ import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Bool, Float, Int
 from scipy.special import log_softmax, softmax
 from scipy.stats import ttest_1samp
 
 from ..algorithm.groups import Overlap
 from ..core.tables import percent
-from ..data.blanks import Guess, known_groups, value_codes, without_blanks
+from ..data.blanks import Guess, known_groups, without_blanks
 from ..data.dataset import SPLITS, Data
 
 # %% ../../nbs/06_grouping/02_guess.ipynb #gg400007
@@ -383,7 +384,7 @@ def predict_groups(
     certainty, codes = np.ones(len(data)), [data.y]
     records = {}
     for name, values in zip(coding.variables[1:], coding.values[1:]):
-        code = value_codes(data.attributes[name], values)
+        code = pd.Index(values).get_indexer(data.attributes[name])  # −1 for a blank
         if (code < 0).any():
             given = code, data.split, name, data.classes, values.tolist(), chosen
             p, code, records[name] = guess_attribute(x, data.y, *given)

@@ -20,7 +20,7 @@ from ..core.arguments import Count, checked
 from ..core.seals import writable_folder, write_whole
 from ..core.statistics import detectable_difference
 from ..core.tables import csv_text, percent
-from ..data.blanks import known_values, plain_text, value_codes, without_blanks
+from ..data.blanks import known_values, plain_text, without_blanks
 from ..data.dataset import SPLITS, Data
 from .guess import MOST_ROWS, TEACHING, fit_linear, guess_attribute, log_probability
 from .representation import represent
@@ -138,7 +138,7 @@ def write_sheet(
         data = replace(data, split=np.zeros(len(data), np.int8))
     column = shown.get(attribute, np.full(len(data), None))
     values = known_values(column)
-    codes = value_codes(column, values)
+    codes = pd.Index(values).get_indexer(column)  # −1 for a blank
     x, values = represent(data, None, weights=None)[0], list(map(plain_text, values))
     p = None  # until the labels teach a probe
     with suppress(ValueError):
@@ -169,7 +169,7 @@ def describe_labels(data: Data) -> list[dict]:
     x, _ = represent(data, None, weights=None)
     used, told = np.isin(data.split, (0, 1)), []
     for name, values in zip(coding.variables[1:], coding.values[1:]):
-        codes = value_codes(data.attributes[name], values)
+        codes = pd.Index(values).get_indexer(data.attributes[name])  # −1 for a blank
         if (codes >= 0).all():
             continue
         of = dict(name=name, labelled=int((codes[used] >= 0).sum()), rows=int(used.sum()))
