@@ -15,11 +15,11 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from enum import IntEnum
-from pathlib import Path
+from json import dumps
 
 from .options import SCREEN
 from ..core.arguments import visible
-from ..core.seals import json_text, write_whole
+from ..core.seals import write_whole
 
 # %% ../../nbs/14_cli/01_ending.ipynb #675b2642
 def show(*parts, stream=None):
@@ -31,10 +31,10 @@ def show(*parts, stream=None):
 def answer(json: str | None, value, *parts):
     "Show parts, or a value as JSON: on the screen in their place, in a file beside them."
     if json == SCREEN:
-        return print(json_text(value), end="", flush=True)
+        return print(dumps(value, indent=1), flush=True)
     show(*parts)
     if json:
-        write_whole(json, lambda path: Path(path).write_text(json_text(value), encoding="utf-8"))
+        write_whole(json, lambda path: path.write_text(dumps(value, indent=1) + "\n", encoding="utf-8"))
 
 # %% ../../nbs/14_cli/01_ending.ipynb #43957fe3
 def command_line(*words) -> str:

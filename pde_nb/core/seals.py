@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['VERSION', 'SEAL', 'MAKE_AGAIN', 'COPY_AGAIN', 'CONFIG', 'RECORD', 'RESULT', 'sweep', 'writable_folder', 'write_whole',
-           'json_text', 'content_digest', 'with_seal', 'write_sealed', 'with_origin', 'read_sealed', 'read_measurement',
+           'content_digest', 'with_seal', 'write_sealed', 'with_origin', 'read_sealed', 'read_measurement',
            'file_digest']
 
 # %% ../../nbs/01_core/07_seals.ipynb #se000004
@@ -20,9 +20,9 @@ from pathlib import Path
 from .environment import surroundings
 
 # %% ../../nbs/01_core/07_seals.ipynb #f11e5001
-def sweep(folder):
-    "Remove the half-written files in a folder that no other process writes to."
-    for path in Path(folder).glob(".*.pde-part-*"):
+def sweep(folder, stem: str = "*"):  # stem: of files that no other process writes; "*": of all
+    "Remove the half-written files in a folder."
+    for path in Path(folder).glob(f".{stem}.pde-part-*"):
         with suppress(OSError):  # left by another user
             path.unlink()
 
@@ -64,17 +64,6 @@ MAKE_AGAIN = "restore it, or move it away and give the command that makes it aga
 COPY_AGAIN = "copy the folder again from where it was trained, or train again in another folder"  # of a run
 
 
-def json_text(content: dict) -> str:
-    "JSON in which each item of a list of records has a line of its own."
-    items = []
-    for key, item in content.items():
-        text = json.dumps(item)
-        if isinstance(item, list) and item and isinstance(item[0], dict):
-            text = "[\n" + ",\n".join(f"  {json.dumps(record)}" for record in item) + "\n ]"
-        items.append(f" {json.dumps(key)}: {text}")
-    return "{\n" + ",\n".join(items) + "\n}\n"
-
-
 def content_digest(content: dict) -> str:
     "The SHA-256 of plain values, 64 hexadecimal digits; the same for the same values in any order of keys."
     plain = json.loads(json.dumps(content))  # as it will be read again: lists for tuples, text for keys
@@ -91,7 +80,7 @@ def with_seal(content: dict) -> dict:
 
 def write_sealed(path, content: dict):
     "Write a document with its seal, whole or not at all. Raises `ValueError` where it cannot be written."
-    text = json_text(with_seal(content))
+    text = json.dumps(with_seal(content), indent=1) + "\n"
     write_whole(path, lambda part: part.write_text(text, encoding="utf-8"))
 
 

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['CACHE_VERSION', 'TOGETHER', 'WINDOW', 'GPU_SHARE', 'IMAGENET', 'AUGMENTATIONS', 'upright_rgb', 'fitted', 'decode',
            'decode_all', 'is_whole', 'write_pixels', 'decoded', 'batches', 'Source', 'settings_digest', 'check_device',
-           'DeviceArray', 'PixelSource']
+           'DeviceArray', 'PixelCode', 'PixelLayer', 'PixelSource']
 
 # %% ../../nbs/04_data/09_batches.ipynb #ab829062
 import hashlib
@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -23,11 +24,11 @@ import torch.nn.functional as F
 from filelock import FileLock
 from jaxtyping import Bool, Float, Int, Shaped, UInt8
 from PIL import Image, ImageOps
-from torch import Tensor
+from torch import Tensor, nn
 from tqdm import tqdm
 
 from ..core.arguments import Count, checked
-from ..core.seals import MAKE_AGAIN, read_sealed, writable_folder, write_sealed, write_whole
+from ..core.seals import MAKE_AGAIN, read_sealed, sweep, writable_folder, write_sealed, write_whole
 from pde_nb.data.examples import (
     Arrays,
     Columns,
@@ -127,9 +128,7 @@ def decode_all(
             if not is_whole(path, about):  # another program may have made it in the meantime
                 if path.exists():
                     warnings.warn(f"the cache {path} is out of date or damaged; it is made again.")
-                for left in path.parent.glob(f".{path.stem}.pde-part-*"):  # by a program that was killed
-                    left.unlink()
-                path.with_suffix(".json").unlink(missing_ok=True)
+                sweep(path.parent, path.stem)
                 write_whole(
                     path, partial(write_pixels, inputs, size, decoded(inputs, size, centre, progress))
                 )
@@ -289,6 +288,31 @@ IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 AUGMENTATIONS = ("flip", "crop")
 
 
+@dataclass(frozen=True)
+class PixelCode:
+    "How pictures become tensors."
+
+    mean: tuple[float, ...]  # per channel, in [0, 1]
+    std: tuple[float, ...]
+    dtype: str  # 'uint8' or 'float32'
+    size: int | None = None  # side of picture files in pixels
+    centre: int | None = None  # side of the square that is cut from their middle first
+
+
+class PixelLayer(nn.Module):
+    "Pictures as a network gets them."
+
+    def __init__(self, code: PixelCode):
+        super().__init__()
+        full = 255 if code.dtype == "uint8" else 1
+        mean, std = np.array(code.mean), np.array(code.std)
+        for name, values in (("scale", 1 / (full * std)), ("offset", -mean / std)):
+            self.register_buffer(name, torch.tensor(values, dtype=torch.float32)[:, None, None])
+
+    def forward(self, x: Shaped[Tensor, "b C H W"]) -> Float[Tensor, "b C H W"]:
+        return x.to(torch.float32, copy=True).mul_(self.scale).add_(self.offset)
+
+
 class PixelSource(Source):
     "Pictures from one array, 8-bit or float32."
 
@@ -319,13 +343,10 @@ class PixelSource(Source):
         mean, std = (np.broadcast_to(np.asarray(m, float), x.shape[1]) for m in normalise)
         if not (np.isfinite([mean, std]).all() and (std > 0).all()):
             raise ValueError(f"normalise={normalise!r}; give means, and standard deviations above 0.")
-        self.moments = tuple(mean.tolist()), tuple(std.tolist())
+        self.code = PixelCode(tuple(mean.tolist()), tuple(std.tolist()), str(x.dtype))
         self.shape, self.version = tuple(x.shape[1:]), f" {CACHE_VERSION}"
         self.settings = (x.shape, str(x.dtype), mean.tolist(), std.tolist(), self.augment)
-        full = 255 if x.dtype == np.uint8 else 1
-        per_channel = partial(torch.tensor, dtype=torch.float32, device=self.device)
-        self.scale = per_channel(1 / (full * std))[None, :, None, None]
-        self.offset = per_channel(-mean / std)[None, :, None, None]
+        self.scaled = PixelLayer(self.code).to(self.device)
         self.examples = DeviceArray(x, self.device)
 
     def batch(self, rows, rng=None) -> Float[Tensor, "b C H W"]:
@@ -336,4 +357,4 @@ class PixelSource(Source):
         if rng is not None and "crop" in self.augment:
             pad = max(1, round(min(self.shape[1:]) / 8))  # an eighth of the side
             x = shift(x, rng.integers(-pad, pad + 1, (len(x), 2)), pad)
-        return x.to(torch.float32).mul_(self.scale).add_(self.offset)
+        return self.scaled(x)

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['OF_KINDS', 'FILES', 'PREPARATION', 'load_tokenizer', 'TokenCode', 'TokenSource', 'ArraySource', 'learn_features',
-           'PixelCode', 'make_source', 'Preparation', 'prepared', 'picture_array', 'write_preparation',
-           'read_preparation', 'with_tuples']
+           'make_source', 'Preparation', 'prepared', 'picture_array', 'write_preparation', 'read_preparation',
+           'with_tuples']
 
 # %% ../../nbs/04_data/11_inputs.ipynb #fa80abd9
 import hashlib
@@ -27,6 +27,7 @@ from ..core.environment import load_pretrained, need
 from ..core.seals import COPY_AGAIN, read_sealed, write_sealed, write_whole
 from pde_nb.data.batches import (
     DeviceArray,
+    PixelCode,
     PixelSource,
     Source,
     check_device,
@@ -184,7 +185,7 @@ class ArraySource(Source):
         device="cpu",
     ):
         super().__init__(inputs, device)
-        self.learned, self.standard = learned, learned.get("standard")
+        self.learned, self.standard = learned, learned.get("standard") or Standard(0.0, 1.0)
         self.path = getattr(inputs, "path", None)
         if self.path is not None:
             self.x, self.digest_of_file = open_npy(self.path), known_digest(self.path)
@@ -193,13 +194,9 @@ class ArraySource(Source):
         elif self.kind == "table":
             self.x = encode(learned["codes"], inputs.columns)
         else:
-            self.x = self.standardised(inputs.x)
+            self.x = self.standard(inputs.x)
         self.shape = tuple(self.x.shape[1:])
         self.examples = DeviceArray(self.x, self.device) if self.path is None else None
-
-    def standardised(self, x) -> Float[np.ndarray, "n d"]:
-        "Features as float32, standardised where that was learned."
-        return x.astype(np.float32, copy=False) if self.standard is None else self.standard(x)
 
     def batch(self, rows, rng=None) -> Float[Tensor, "b d"]:
         "The rows; nothing is random. Raises `ValueError` where a file was changed meanwhile."
@@ -211,7 +208,7 @@ class ArraySource(Source):
                 "command again to go on, or start anew."
             )
         x = np.array(self.x[rows], np.float32)
-        return torch.from_numpy(self.standardised(x)).to(self.device)
+        return torch.from_numpy(self.standard(x)).to(self.device)
 
 # %% ../../nbs/04_data/11_inputs.ipynb #in0000s2
 def learn_features(inputs: Arrays, train) -> Standard:
@@ -243,17 +240,6 @@ def learn_columns(inputs: Columns, train, standardised: bool, notes: list) -> tu
                 "lacks; it counts as none of the known ones"
             )
     return tuple(codes)
-
-# %% ../../nbs/04_data/11_inputs.ipynb #df9200c2
-@dataclass(frozen=True)
-class PixelCode:
-    "How pictures become tensors."
-
-    mean: tuple[float, ...]  # per channel, in [0, 1]
-    std: tuple[float, ...]
-    dtype: str  # 'uint8' or 'float32'
-    size: int | None = None  # side of picture files in pixels
-    centre: int | None = None  # side of the square that is cut from their middle first
 
 # %% ../../nbs/04_data/11_inputs.ipynb #2d94bc3d
 # setting → the kinds of inputs that it is for
@@ -306,7 +292,7 @@ def make_source(
     if centre is not None:
         source.version += f" centre {centre}"
     pictures = dict(size=side, centre=centre) if kind == "pictures" else {}
-    source.learned = dict(pixels=PixelCode(*source.moments, str(x.dtype), **pictures))
+    source.learned = dict(pixels=replace(source.code, **pictures))
     return source
 
 # %% ../../nbs/04_data/11_inputs.ipynb #pr000006

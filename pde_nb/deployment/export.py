@@ -4,8 +4,7 @@
 
 # %% auto #0
 __all__ = ['LARGEST', 'OUTPUTS', 'N_ROWS', 'TOLERANCE', 'OLDEST_TORCH', 'description', 'picture_steps', 'ColumnLayer',
-           'column_steps', 'codes_of', 'PixelLayer', 'Graph', 'graph_rows', 'export', 'write_onnx', 'compare',
-           'save_pretrained']
+           'column_steps', 'codes_of', 'Graph', 'graph_rows', 'export', 'write_onnx', 'compare', 'save_pretrained']
 
 # %% ../../nbs/12_deployment/03_export.ipynb #ex000004
 import copy
@@ -25,12 +24,12 @@ from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 
 from ..core.seals import file_digest, surroundings, writable_folder, write_sealed, write_whole
+from ..data.batches import PixelLayer
 from ..data.columns import HowRead
 from ..data.dataset import Data
 from ..data.encoding import ColumnCode, Standard, as_plain
 from ..data.examples import Arrays, Columns, Pictures
 from pde_nb.data.inputs import (
-    PixelCode,
     Preparation,
     picture_array,
     prepared,
@@ -104,20 +103,6 @@ def codes_of(preparation: Preparation) -> tuple[ColumnCode, ...]:
         return preparation.codes
     standard = preparation.standard or Standard(np.zeros(preparation.shape), np.ones(preparation.shape))
     return tuple(ColumnCode("", HowRead("number"), one) for one in map(Standard, standard.mean, standard.std))
-
-# %% ../../nbs/12_deployment/03_export.ipynb #gr000013
-class PixelLayer(nn.Module):
-    "Pictures, scaled as in training."
-
-    def __init__(self, code: PixelCode):
-        super().__init__()
-        full = 255 if code.dtype == "uint8" else 1
-        mean, std = np.array(code.mean), np.array(code.std)
-        for name, values in (("scale", 1 / (full * std)), ("offset", -mean / std)):
-            self.register_buffer(name, torch.tensor(values, dtype=torch.float32)[:, None, None])
-
-    def forward(self, x: Shaped[Tensor, "n C H W"]) -> Float[Tensor, "n C H W"]:
-        return x.to(torch.float32) * self.scale + self.offset
 
 # %% ../../nbs/12_deployment/03_export.ipynb #gr000016
 OUTPUTS = "logits", "probabilities"  # of a graph, (batch, classes) each
