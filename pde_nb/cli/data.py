@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pde_nb
 from .ending import Exit, answer, command_line, say_next, show
-from .options import DataOptions, Json, Whole, data_words, open_typed
+from .options import DataOptions, Json, SetName, SetRoot, Whole, data_words, open_typed
 
 # %% ../../nbs/14_cli/05_data.ipynb #di0005
 def diagnose(*, opened: DataOptions, json: Json = None):
@@ -28,7 +28,7 @@ def diagnose(*, opened: DataOptions, json: Json = None):
     data, columns, words = opened.open(), None, data_words(opened.opened())
     train = command_line("train", *words)
     if not opened.attribute and opened.data not in BENCHMARKS:
-        used = {opened.label, opened.split or "split", *(opened.text or ()), opened.image, "x"}
+        used = {opened.label, opened.split or "split", *(opened.text or ()), opened.image}
         shown = shown_columns(opened, len(data))
         columns = {name: values.astype(str) for name, values in shown.items() if name not in used}
         data, train = without_attribute(data), f"{train} --attribute COLUMN"
@@ -81,13 +81,8 @@ def example(*, root: str = "."):
     show(f"{table}: a made-up table; to train on it:\n    {line}")
 
 
-def check(name: str, /, *, root: str = "data", json: Json = None):
-    """Examine the files of a published data set: what is there and what is wrong, with status 1 then.
-
-    Args:
-        name: waterbirds, celebA or civilcomments
-        root: folder that holds the data set's own folder
-    """
+def check(name: SetName, /, *, root: SetRoot = "data", json: Json = None):
+    "Examine the files of a published data set: what is there and what is wrong, with status 1 then."
     from pde_nb.data.published import examine
 
     faults = examine(name, root, progress=True)
@@ -96,13 +91,8 @@ def check(name: str, /, *, root: str = "data", json: Json = None):
     return Exit.JUDGED_BAD if faults else Exit.DONE
 
 
-def fetch(name: str, /, *, root: str = "data"):
-    """Download and unpack what lacks of a published data set; what was interrupted goes on.
-
-    Args:
-        name: waterbirds, celebA or civilcomments
-        root: folder that holds the data set's own folder
-    """
+def fetch(name: SetName, /, *, root: SetRoot = "data"):
+    "Download and unpack what lacks of a published data set; what was interrupted goes on."
     from pde_nb.data.published import fetch as get
 
     get(name, root)

@@ -6,7 +6,6 @@
 __all__ = ['predict', 'evaluate', 'report']
 
 # %% ../../nbs/14_cli/04_finished.ipynb #pr0004
-import sys
 from pathlib import Path
 
 import pde_nb
@@ -39,13 +38,9 @@ def predict(
         root: folder of the pictures that a table names; default that of the table
         device: cpu, cuda, …
     """
-    from tqdm import tqdm
-
     from pde_nb.prediction.predictor import write_predictions
 
-    predictor, how = pde_nb.load(run, device=device), dict(keep=list(keep), root=root)
-    with tqdm(unit=" rows", desc="predicting", file=sys.stderr, disable=None) as bar:
-        show(write_predictions(predictor, data, out, told=lambda n: bar.update(n - bar.n), **how))
+    show(write_predictions(pde_nb.load(run, device=device), data, out, keep=list(keep), root=root))
     say_next(command_line("eval", run, "--other", "LABELLED"))
 
 # %% ../../nbs/14_cli/04_finished.ipynb #ev0005
@@ -95,8 +90,7 @@ def evaluate(
         how = dict(label=label, attributes=attribute, root=root)
         how["unlabelled"] = (record.opened or {}).get("unlabelled")
         if record.train_counts is not None:
-            names = next(iter(record.evaluated.values())).names
-            how["train_counts"] = dict(zip(names, record.train_counts))
+            how["train_counts"] = dict(zip(record.counts("val").names, record.train_counts))
         judged = pde_nb.judge(pde_nb.load(run, device=device or "cpu"), other, **how)
         return answer(json, judged.to_dict(), f"{title} on {other}", judged)
     opened = open_again(run, data, root)

@@ -14,7 +14,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..algorithm.groups import make_groups, random_rank
 from ..core.arguments import number
@@ -34,15 +34,14 @@ def hold_back(
     return (place > 1 - share) & (groups.counts[groups.ids] > 2)
 
 # %% ../../nbs/12_deployment/01_estimator.ipynb #es000008
-def attribute_columns(sensitive_features, n: int) -> dict[str, np.ndarray]:
-    "Columns of attributes by name. Raises `ValueError` for another number of rows."
+def attribute_columns(sensitive_features) -> dict[str, np.ndarray]:
+    "Columns of attributes by name."
     if sensitive_features is None:
         return {}
     given = sensitive_features
     if isinstance(given, dict):  # by position, whatever the index of each is
         given = {name: np.asarray(values) for name, values in given.items()}
     table = pd.DataFrame(given)
-    check_consistent_length(np.empty(n), table)
     if isinstance(table.columns, pd.RangeIndex):  # of an array
         table = table.add_prefix("sensitive_feature_")
     return {str(name): values.to_numpy(object) for name, values in table.items()}
@@ -86,7 +85,7 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
         X, y = validate_data(self, X, y, dtype=np.float32, ensure_min_samples=2)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
-        attributes = attribute_columns(sensitive_features, len(codes))
+        attributes = attribute_columns(sensitive_features)
         seed = self.random_state
         if not isinstance(seed, Integral):
             seed = check_random_state(seed).randint(2**31 - 1)

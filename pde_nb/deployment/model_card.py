@@ -17,7 +17,6 @@ from ..core.tables import escape_markdown, percent
 from ..data.inputs import Preparation, read_preparation
 from ..methods.base import settings_text
 from ..training.fit import Fit
-from ..training.folder import run_file
 from ..training.record import RunRecord, judged_in, rung_text
 
 # %% ../../nbs/12_deployment/04_model_card.ipynb #mc000007
@@ -33,7 +32,6 @@ def model_card(
     if isinstance(run, Fit):
         record, preparation = run.record, run.predictor.preparation
     else:
-        run_file(run, "preparation.json")
         record, preparation = RunRecord.read(run), read_preparation(run)
     about = facts(record, preparation)
     environment = Environment(trim_blocks=True, lstrip_blocks=True)
@@ -75,22 +73,17 @@ Validation: the epoch was chosen by these, so they flatter the model.
 
 {{ figures_table(record.figures(split)).markdown() }}
 
-{% else %}
-No example of a group was left to evaluate on: there are no figures.
-
 {% endfor %}
 ## Limits
 
 {% if not tested %}
 - There was no test set: no figure is of examples that had no part in choosing the model.
 {% endif %}
-{% if figures and figures.worst_group is not none %}
 {% set gap = figures.average - figures.worst_group %}
 - It does worst in the group {{ figures.worst_group_name | md }}: of 100 examples it gets about \
 {{ (100 * (1 - figures.worst_group)) | round | int }} wrong{% if gap >= 0.02 %}, while on average it is \
 right {{ "%.0f" % (100 * gap) }} points more often. Do not use it where mistakes in this group weigh more \
 than the average says{% endif %}.
-{% endif %}
 {% if wide %}
 - There are few {{ judged_on }} examples of {{ wide | names("and") }}: the intervals above say how little is \
 known of them.
@@ -164,10 +157,8 @@ def facts(record: RunRecord, preparation: Preparation) -> dict:
     "What the template needs to know."
     kept = record.kept
     split = "test" if "test" in record.evaluated else "val"
-    figures = record.figures(split) if split in record.evaluated else None
-    groups = figures.groups if figures else ()
-    names = record.counts(record.splits[0]).names if record.splits else ()
-    counts = list(zip(names, record.train_counts or ()))
+    figures = record.figures(split)
+    counts = list(zip(record.counts("val").names, record.train_counts or ()))
     # what they are called, without the folders that they lie in
     network, data = (re.split(r"[\\/]", record.config[of])[-1] for of in ("model", "data"))
     return dict(
@@ -180,8 +171,8 @@ def facts(record: RunRecord, preparation: Preparation) -> dict:
         figures=figures,
         tested=split == "test",
         judged_on=dict(test="test", val="validation")[split],
-        wide=[f"{g.name} ({g.n:,})" for g in groups if g.n and g.high - g.low > WIDE],
-        empty=[g.name for g in groups if not g.n],
+        wide=[f"{g.name} ({g.n:,})" for g in figures.groups if g.n and g.high - g.low > WIDE],
+        empty=[g.name for g in figures.groups if not g.n],
         predicted=kept.record["attributes"] if kept else {},
         rungs={s: judged_in(record, s) for s in record.splits if kept},
         rare=[f"{name} ({n:,})" for name, n in counts if n < RARE],
@@ -212,10 +203,9 @@ def card_data(about: dict):  # a `ModelCardData`
     for split in record.splits:
         figures = record.figures(split)
         values = {"Accuracy": figures.average, "Worst-group accuracy": figures.worst_group}
-        values |= {f"Accuracy, {group.name}": group.accuracy for group in figures.groups}
+        values |= {f"Accuracy, {group.name}": group.accuracy for group in figures.groups if group.n}
         where |= dict(dataset_split=split, metric_type="accuracy")
-        known = {title: float(value) for title, value in values.items() if value is not None}
-        results += [EvalResult(**where, metric_name=title, metric_value=known[title]) for title in known]
+        results += [EvalResult(**where, metric_name=of, metric_value=float(values[of])) for of in values]
     return ModelCardData(
         model_name=about["title"],
         library_name="pde_nb",

@@ -8,7 +8,7 @@ __all__ = ['MOVED', 'OTHER_SHARE', 'TOLD', 'Judged', 'judge', 'groups_of_labelle
 
 # %% ../../nbs/12_deployment/02_other_data.ipynb #ju000004
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -101,10 +101,9 @@ def groups_of_labelled(y, values: dict[str, np.ndarray], label: str) -> Overlap:
     labelled = np.all([y != "", *(column != "" for column in values.values())], 0)
     if not labelled.any():
         raise ValueError(f"no row has a value in {' and in '.join(values)}; name another, or none.")
-    groups = make_groups(*(column[labelled] for column in (y, *values.values())), names=(label, *values))
-    ids = np.zeros(len(y), np.int64)
-    ids[labelled] = groups.ids
-    return known_groups(replace(groups, ids=ids), labelled)
+    # the group of a row with a blank does not count, whatever stands in its place
+    columns = [np.where(labelled, column, column[labelled][0]) for column in (y, *values.values())]
+    return known_groups(make_groups(*columns, names=(label, *values)), labelled)
 
 # %% ../../nbs/12_deployment/02_other_data.ipynb #ju000009
 def attributes_there(rows, preparation: Preparation, label: str) -> list[str]:

@@ -22,10 +22,12 @@ from filelock import FileLock, Timeout
 from jaxtyping import Float, Int, Shaped
 from scipy.special import logsumexp
 from torch import Tensor, nn
+from tqdm import tqdm
 
 from ..core.seals import read_sealed, write_sealed
 from ..core.tables import csv_text
 from ..data.batches import Source, settings_digest
+from ..data.examples import file_states
 from ..data.inputs import Preparation, prepared
 from ..data.opening import files_of
 from .rows import NewRows, new_rows, pictures_in
@@ -174,8 +176,6 @@ def write_predictions(
     predictor: Predictor,
     rows,  # as in `new_rows`; it can go on after a kill where this is a file or a folder
     out,  # path of a .csv file
-    *,
-    told: Callable[[int], None] | None = None,  # called with the number of rows that are done
     **how,  # keep, root: see `new_rows`
 ) -> Written:
     """Predict and write a row for every row, in their order. What an earlier call left unfinished of the same
@@ -186,27 +186,21 @@ def write_predictions(
     """
     out = Path(out)
     part, journal = out.with_name(out.name + ".part"), out.with_name(out.name + ".journal")
-    with held(out):
+    with held(out), tqdm(desc="predicting", unit=" rows", disable=None) as bar:
         about = unfinished(part, journal, identity_of(predictor, rows, how))
         went_on_from = about["n"]
-        try:
+        bar.update(went_on_from)
+        for columns in predictor.columns(rows, skip=about["n"], **how):
+            text = csv_text(columns, header=not about["size"])
             with open(part, "ab") as file:
                 file.truncate(about["size"])
-                for columns in predictor.columns(rows, skip=about["n"], **how):
-                    text = csv_text(columns, header=not about["size"])
-                    about["size"] += file.write(text.encode("utf-8"))
-                    about["n"] += len(columns["row"])
-                    about["n_remarks"] += int((columns["remark"] != "").sum())
-                    file.flush()
-                    write_sealed(journal, about)
-                    if told:
-                        told(about["n"])
-                os.fsync(file.fileno())  # on the disk before it takes its name
-        except ValueError:
-            if not about["n"]:  # rows that are refused leave nothing behind
-                part.unlink(missing_ok=True)
-                journal.unlink(missing_ok=True)
-            raise
+                about["size"] += file.write(text.encode("utf-8"))
+                file.flush()
+                os.fsync(file.fileno())  # on the disk before the journal says so
+            about["n"] += len(columns["row"])
+            about["n_remarks"] += int((columns["remark"] != "").sum())
+            write_sealed(journal, about)
+            bar.update(len(columns["row"]))
         os.replace(part, out)
         journal.unlink(missing_ok=True)
     return Written(out, about["n"], about["n_remarks"], went_on_from)
@@ -236,11 +230,10 @@ def identity_of(predictor: Predictor, rows, how: dict) -> str:
     if not isinstance(rows, (str, Path)) or not Path(rows).exists():
         return ""
     place = Path(rows).absolute()
-    parts = pictures_in(place) or files_of(place) or place.glob("x.npy")
-    files = [place] if place.is_file() else [place / part for part in parts]
-    states = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
+    parts = [""] if place.is_file() else pictures_in(place) or files_of(place) or place.glob("x.npy")
+    names = [str(place / part) for part in parts]
     about = predictor.identity, predictor.batch, predictor.temperature
-    return settings_digest(*about, states, sorted(how.items()))
+    return settings_digest(*about, names, file_states(place, names).tolist(), sorted(how.items()))
 
 
 def unfinished(part: Path, journal: Path, identity: str) -> dict:
