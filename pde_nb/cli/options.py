@@ -199,12 +199,12 @@ class TrainOptions(ModelOptions):
         inputs = {name: settings.pop(name) for name in INPUTS if name in settings}
         return settings, inputs
 
-    def options(self) -> dict:
+    def options(self, *others: str) -> dict:  # what the command gives beside these
         "All of it, as `robust_fit` and `compare` take it. Raises `ValueError` for one that is given twice."
         settings, inputs = self.settings()
         how = dict(schedule=self.schedule, groups=self.groups, inputs=inputs, on_epoch=self.log)
         how |= self.network()
-        if doubled := settings.keys() & {*how, "data", "method", "seed", "preset", "out", "minutes"}:
+        if doubled := settings.keys() & {*how, "data", *others}:
             raise ValueError(f"--set {min(doubled)}: it has an option of its own, see --help.")
         return how | settings
 

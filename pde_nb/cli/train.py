@@ -63,7 +63,8 @@ def train(
         say(f"settings {settings_text(config['settings'])}")
         say(f"method {run.method.name}, {settings_text(run.method.settings())}; {begins}")
 
-    options = asked.options() | dict(preset=preset)
+    options = asked.options("method", "seed", "preset", "out", "minutes", "restart", "opened", "began")
+    options["preset"] = preset
     data = opened.open()
     say(data.describe(), "", data.columns or "")
     if not out:
@@ -117,7 +118,7 @@ def compare(
     from pde_nb.training.settings import keep_memory
 
     keep_memory()
-    options = asked.options()
+    options = asked.options("methods", "seeds", "passes", "tried", "out", "jobs", "say")
     number("budget", budget, 0, above=True)
     data = opened.open()
     folder = Path(out or f"runs/compare-{data.name}")
