@@ -22,7 +22,7 @@ from .algorithm.schedule import ExpansionBatches, check_identity
 from .core.environment import need
 from .methods.base import Method, describe
 from .methods.pde import PDE
-from .methods.registry import find_method
+from .training.spec import chosen_method
 
 need("transformers", "pde_nb.hf")
 from transformers import EarlyStoppingCallback, Trainer, TrainerCallback, TrainingArguments
@@ -82,12 +82,8 @@ def trainer_method(
     schedule=None,  # of PDE: 'fixed' (None), or a `Schedule`
 ) -> Method:
     "A method, with plain settings for a name. Raises `ValueError` where it is more than batches and a loss."
-    if schedule is not None and method != "pde":
-        raise ValueError(f"schedule={schedule!r}: give it with method='pde', or in PDE(schedule=…).")
-    if method == "pde":
-        method = PDE.defaults("texts", groups, schedule or "fixed")
-    elif isinstance(method, str):
-        method = find_method(method).defaults("texts", groups)
+    usual = "fixed" if method == "pde" else "auto"
+    method = chosen_method(method, None, schedule or usual, "texts", groups)
     parts = ("attach", "batch_loss", "first", "after_first", "after_epoch")
     parts += ("order",) * isinstance(method, PDE)
     same = all(getattr(type(method), part) is getattr(Method, part) for part in parts)

@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 
 from .groups import Groups, Overlap, as_column, group_sum
 from ..core.statistics import exact_bounds, wilson_interval
-from ..core.tables import Table, percent
+from ..core.tables import Table, ends_text, percent
 
 # %% ../../nbs/02_algorithm/02_metrics.ipynb #f01e1957
 @dataclass(frozen=True, eq=False)
@@ -173,14 +173,11 @@ def figures_table(shown: Figures) -> Table:
     def share(value):
         return percent(value, 2, mark="")
 
-    def interval(low, high):
-        return "" if low is None else f"[{share(low)}, {share(high)}]"
-
     rows = []
     for group in shown.groups:
         right = f"{group.correct:,} of {group.n:,}" if group.n else "no examples"
-        rows.append((group.name, share(group.accuracy), interval(group.low, group.high), right))
-    ends = interval(shown.worst_group_low, shown.worst_group_high)
+        rows.append((group.name, share(group.accuracy), ends_text(group.low, group.high, 2), right))
+    ends = ends_text(shown.worst_group_low, shown.worst_group_high, 2)
     name = f"{shown.worst_group_name}; interval for the minimum"
     rows.append(("worst group", share(shown.worst_group), ends, name))
     titles = dict(average="average", adjusted_average="adjusted average", group_mean="mean of groups")

@@ -9,7 +9,7 @@ __all__ = ['SMALL_PART', 'FOLDS', 'PENALTIES', 'FAILING', 'SELDOM', 'MOSTLY', 'M
            'conflicting_fare_worse', 'probe_rows', 'small_inputs', 'word_counts', 'projected', 'shortcut_verdict',
            'condition_verdict', 'examine', 'growth_estimate', 'overall_verdict', 'group_figures', 'next_labels',
            'alike', 'labels_after', 'suggestion', 'Diagnosis', 'diagnose', 'candidates', 'without_attribute', 'reasons',
-           'listed', 'ranged', 'details', 'attribute_lines']
+           'listed', 'details', 'attribute_lines']
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #697dc95a
 import json
@@ -29,12 +29,15 @@ from sklearn.linear_model import LogisticRegression
 from ..algorithm.groups import Groups, random_rank
 from ..core.arguments import CountOrZero, checked, number, visible
 from ..core.statistics import Z, detectable_difference, wilson_interval
-from ..core.tables import Table, percent
+from ..core.tables import Table, percent, share_text
+from ..data.batches import decode_all
 from ..data.blanks import known_values
 from ..data.dataset import Data, check_data
 from ..data.examples import Pictures
+from ..data.inputs import make_source
 from ..grouping.labelling import ENOUGH, labelled_data
-from ..methods.base import balancing_weights
+from ..grouping.representation import pooled
+from ..methods.base import balancing_weights, coarse
 from ..networks.heads import embeddings
 from ..prediction.predictor import outputs
 
@@ -99,7 +102,7 @@ def growth_ratio(
     y: Int[np.ndarray, " n"],
     a: Int[np.ndarray, " n"],
     rng: np.random.Generator,
-) -> Float[np.ndarray, " draws"]:  # infinite where the attribute cannot be learned, nan where neither can
+) -> Float[np.ndarray, " draws"]:  # infinite where the attribute cannot be learned; of those where one can
     """How fast the label is learned relative to the attribute when both are independent.
 
     (S_y / S_a)^{3/2}, over the bootstrap within cells and halves."""
@@ -114,8 +117,8 @@ def growth_ratio(
         pick = order[(first + rng.random(len(order)) * (last - first)).astype(int)]
         weight = 1 / np.bincount(part)[part[pick]]
         core, spurious = (max(0.0, strength(x[pick], v[pick], weight, half[pick])) for v in (y, a))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratios.append((np.float64(core) / spurious) ** 1.5)
+        if core or spurious:
+            ratios.append((core / spurious) ** 1.5 if spurious else np.inf)
     return np.array(ratios)
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #92347bf4
@@ -126,7 +129,6 @@ def spurious_first(
 ) -> float:
     """Probability that luck · V exceeds the growth ratio; nan where neither label nor attribute can be
     learned."""
-    growth = growth[~np.isnan(growth)]
     if not len(growth):
         return float("nan")
     s, c = rng.standard_normal((2, 4000, 40)).max(-1)  # 40 filters
@@ -276,10 +278,6 @@ def probe_rows(
 
 def small_inputs(data: Data, rows: Int[np.ndarray, " m"], known=None) -> Float[np.ndarray, "m d"]:
     "Cheap inputs for a probe: pictures of 16 × 16 pixels, or the words of texts, of the first `known` ones."
-    from pde_nb.data.batches import decode_all
-    from pde_nb.data.inputs import make_source
-    from pde_nb.grouping.representation import pooled
-
     inputs = data.inputs
     if inputs.kind in ("table", "features"):
         return make_source(data).batch(rows).numpy()
@@ -387,10 +385,9 @@ def examine(
 
 def growth_estimate(growth: Float[np.ndarray, " draws"]) -> dict:
     "Median and interval over the bootstrap; None for what is infinite, and where nothing is known."
-    known = growth[~np.isnan(growth)]
-    if not len(known):
+    if not len(growth):
         return dict.fromkeys(("value", "low", "high"))
-    low, value, high = np.quantile(known, (0.025, 0.5, 0.975), method="nearest")
+    low, value, high = np.quantile(growth, (0.025, 0.5, 0.975), method="nearest")
     ends = dict(value=value, low=low, high=high)
     return {name: float(g) if np.isfinite(g) else None for name, g in ends.items()}
 
@@ -615,8 +612,7 @@ def candidates(columns: dict, y: Int[np.ndarray, " n"]) -> list[dict]:
 
 def without_attribute(data: Data) -> Data:
     "The same data with its classes as the only groups; notes about its attributes are left out."
-    groups = data.train_groups
-    classes = Groups(data.y, groups.variables[:1], groups.values[:1])
+    classes = coarse(data.train_groups, "class")
     notes = [n for n in data.notes if not any(f"'{k}'" in n or f"{k}=" in n for k in data.attributes)]
     return replace(data, attributes={}, train_groups=classes, eval_groups=classes, notes=tuple(notes))
 
@@ -638,7 +634,8 @@ def reasons(d: Diagnosis) -> list[str]:
                 first = f"its feature is learned first with probability {100 * a['spurious_first']:.0f} %"
             gap = "the probe hardly learns the label; features of a network (x=) may show more"
             if a["learnable"]:
-                gap = f"balancing changes the worst part by {ranged(a['test']['gap'].values(), '+')} points"
+                points = share_text(*a["test"]["gap"].values(), 0, "+")
+                gap = f"balancing changes the worst part by {points} points"
             if a["says"]["shortcut"] == "yes" and not a["looks_spurious"]:
                 gap += ", but agreeing and conflicting examples fare alike, as where classes are unequal"
             said = f"The condition {condition}: {first}. The shortcut test {shortcut}: {gap}."
@@ -650,12 +647,6 @@ def listed(head: tuple[str, ...], rows: list[tuple], most: int = 8) -> list[str]
     "The first rows of a table as lines, and how many more there are."
     lines = Table(head, rows[:most]).text().split("\n")
     return [f"  {line}" for line in lines] + [f"  … {len(rows) - most:,} more"] * (len(rows) > most)
-
-
-def ranged(ends, sign: str = "") -> str:
-    "A share and its interval, in percent without decimals."
-    value, low, high = (percent(end, 0, "", sign) for end in ends)
-    return f"{value} [{low}, {high}]"
 
 
 def details(d: Diagnosis) -> list[str]:
@@ -678,7 +669,7 @@ def details(d: Diagnosis) -> list[str]:
         lines.append(f"{MORE} more labelled rows, and the points that the worst group of a probe may gain:")
         rows = []
         for split, group, n, *gain in map(dict.values, d.labels):
-            rows.append((group, split, n, ranged(gain, "+")))
+            rows.append((group, split, n, share_text(*gain, 0, "+")))
         lines += [*listed(("group", "rows of", "there", "gain"), rows), ""]
     lines.append(f"suggestion: {d.suggestion['why']}")
     if d.examined or not d.candidates:  # else one of the columns is to be named first
@@ -699,7 +690,8 @@ def attribute_lines(a: dict) -> list[str]:
     test, lines = a["test"], [head + " – looks spurious" * a["looks_spurious"], agreement]
     for name in ("label", "attribute"):
         *ends, chance = test[name].values()
-        lines.append(f"  {name}, when balanced: {ranged(ends)} % right, guessing {100 * chance:.0f} %")
+        right = share_text(*ends, 0)
+        lines.append(f"  {name}, when balanced: {right} % right, guessing {percent(chance, 0)}")
     if a["spurious_first"] is not None:
         value, low, high = ("∞" if g is None else f"{g:.2g}" for g in a["growth"].values())
         growth = f"the label's feature grows {value} [{low}, {high}] times as fast as the attribute's"
@@ -707,6 +699,6 @@ def attribute_lines(a: dict) -> list[str]:
     lines.append("  shortcut test: what a plain and a balanced probe have right, in %")
     rows = []
     for i in np.argsort(test["plain"]["accuracy"], kind="stable"):
-        plain, balanced = (ranged(ends[i] for ends in test[name].values()) for name in ("plain", "balanced"))
-        rows.append((test["parts"][i], plain, balanced))
+        cells = [share_text(*(ends[i] for ends in test[of].values()), 0) for of in ("plain", "balanced")]
+        rows.append((test["parts"][i], *cells))
     return lines + listed(("worst parts first", "plain", "balanced"), rows, 6)

@@ -24,13 +24,12 @@ from sklearn.metrics import confusion_matrix
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_forward_hook
 
-from ..algorithm.groups import Overlap
 from .diagnosis import labels_after
 from ..core.statistics import Z
 from ..data.batches import decode
 from ..data.blanks import blank_cells
 from ..data.dataset import Data
-from ..training.finished import logits_of
+from ..training.finished import group_of_rows, logits_of
 from ..training.selection import in_group
 from ..training.trainer import Trainer
 
@@ -182,7 +181,7 @@ def answers(
     tables = [make(data, said) for make in (confusion, class_figures, calibration)]
     judged, names = data.evaluation(split), np.array(data.eval_groups.names, object)
     at = np.flatnonzero(~said.right)
-    mistakes = mistake_rows(data, said, judged, names, at)
+    mistakes = mistake_rows(data, said, at)
     wrong = pd.DataFrame(dict(wrong=judged.part(at).counts, examples=judged.counts), names)
     order = np.argsort(-(wrong.wrong / wrong.examples).fillna(0), kind="stable")
     order = [g for g in order if wrong.wrong.iloc[g]]
@@ -196,15 +195,12 @@ def answers(
     return Answers(split, *tables, shown, tuple(labels_after(run)))
 
 
-def mistake_rows(data: Data, said: Predictions, judged, names, wrong: Int[np.ndarray, " m"]) -> pd.DataFrame:
-    "What is known of every mistake; an example can be in several groups, which are joined."
+def mistake_rows(data: Data, said: Predictions, wrong: Int[np.ndarray, " m"]) -> pd.DataFrame:
+    "What is known of every mistake."
     row, predicted, classes = said.rows[wrong], said.predicted[wrong], np.array(data.classes, object)
-    if isinstance(judged, Overlap):
-        groups = ["; ".join(names[member]) for member in judged.member[wrong]]
-    else:
-        groups = names[judged.ids[wrong]]
-    columns = dict(row=row, group=groups, label=classes[said.y[wrong]], predicted=classes[predicted])
-    columns |= dict(sure=said.probability[wrong, predicted], right=said.probability[wrong, said.y[wrong]])
+    columns = dict(row=row, group=group_of_rows(data, row), label=classes[said.y[wrong]])
+    columns |= dict(predicted=classes[predicted], sure=said.probability[wrong, predicted])
+    columns |= dict(right=said.probability[wrong, said.y[wrong]])
     if data.inputs.kind == "pictures":
         columns["file"] = np.array([str(data.inputs.files[i]) for i in row], object)
     return pd.DataFrame(columns)

@@ -18,7 +18,6 @@ from joblib import Parallel, delayed
 from joblib.externals.loky import get_reusable_executor
 
 from pde_nb.comparison.trials import (
-    SHORT,
     SPEC,
     Result,
     kept_of,
@@ -32,6 +31,7 @@ from ..core.arguments import Count, checked, lookup, visible
 from ..core.environment import check_one_process
 from ..core.seals import surroundings, sweep, writable_folder, write_sealed
 from ..core.statistics import Summary
+from ..core.tables import Table
 from ..data.dataset import Data, check_data
 from ..methods.base import CannotRun, Fitted, Method
 from ..methods.registry import METHODS, find_method
@@ -125,14 +125,16 @@ def contend(
     for name, records in first.items():
         scores = [(of.worst_group, of.group_mean) for of in (record.figures("val") for record in records)]
         attempts[name] = [dict(settings=s, score=list(v)) for s, v in zip(contenders[name][1], scores)]
-        chosen[name] = scores.index(max(scores))  # the first of the best
-    settings = {name: attempts[name][k]["settings"] for name, k in chosen.items()}
-    others = records_of([(name, settings[name], seed) for name in first for seed in seeds[1:]])
+        best = scores.index(max(scores))  # the first of the best
+        chosen[name] = contenders[name][1][best], records[best]
+    others = records_of([(name, chosen[name][0], seed) for name in first for seed in seeds[1:]])
     if jobs > 1:
         get_reusable_executor().shutdown(wait=True)  # idle processes would keep this one from ending
-    done = [name for name in first if name not in errors]
-    records = {name: [first[name][chosen[name]], *others.get(name, [])] for name in done}
-    return {name: result_of(of, attempts[name], settings[name]) for name, of in records.items()} | errors
+    results = {}
+    for name, (settings, record) in chosen.items():
+        if name not in errors:
+            results[name] = result_of([record, *others.get(name, [])], attempts[name], settings)
+    return results | errors
 
 # %% ../../nbs/11_comparison/02_comparison.ipynb #cp000008
 def result_of(records: list[RunRecord], tried: list[dict], chosen: dict) -> Result:
@@ -195,7 +197,8 @@ class Comparison:
         return over_seeds(lookup(name, self.results, "method"), key)
 
     def __str__(self):
-        lines = [standings(self.results, SHORT).text()]
+        heads = "method", "worst group, test", "minus the best", "p (Holm)", "worst group, validation"
+        lines = [Table(heads, standings(self.results)[[*heads]].to_numpy()).text()]
         lines += [visible(f"not run: {name}: {why}") for name, why in self.refused.items()]
         return "\n".join(lines)
 

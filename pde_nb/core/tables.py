@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['FORMULA', 'NUMBER', 'DASH', 'PRINTED', 'SHARES', 'PAPER', 'Table', 'fill', 'escape_markdown', 'disarm', 'rearm',
-           'csv_text', 'fixed', 'percent', 'spread_text', 'interval_text', 'points_text', 'parse_tables', 'printed']
+           'csv_text', 'fixed', 'percent', 'ends_text', 'share_text', 'spread_text', 'interval_text', 'points_text',
+           'parse_tables', 'printed']
 
 # %% ../../nbs/01_core/06_tables.ipynb #be9e0408
 import math
@@ -118,6 +119,18 @@ def percent(
         return DASH
     return fixed(100 * value, places, sign) + mark
 
+
+def ends_text(low: float | None, high: float | None, places: int = 1, sign: str = "") -> str:
+    "An interval of shares in percent, as `[62.1, 64.0]`; nothing where it is undefined."
+    if low is None or math.isnan(low):
+        return ""
+    return f"[{percent(low, places, '', sign)}, {percent(high, places, '', sign)}]"
+
+
+def share_text(value: float, low: float, high: float, places: int = 1, sign: str = "") -> str:
+    "A share and its interval in percent, as `63.0 [62.1, 64.0]`; a dash where undefined."
+    return f"{percent(value, places, '', sign)} {ends_text(low, high, places, sign)}".rstrip()
+
 # %% ../../nbs/01_core/06_tables.ipynb #4a1fa21e
 def spread_text(s: Summary, places: int = 1) -> str:
     "Mean ± standard deviation of shares in percent; the mean alone for one seed, a dash where undefined."
@@ -129,18 +142,14 @@ def interval_text(
     s: Summary,
     places: int = 1,
     low: float = 0.0,  # where it is cut, as at 1: there are no smaller shares; −1: no smaller differences
-    sign: str = "",
 ) -> str:
     "The interval for the mean of shares in percent, as `[62.1, 64.0]`; nothing for one seed."
-    if math.isnan(s.low):
-        return ""
-    ends = max(s.low, low), min(s.high, 1.0)
-    return f"[{', '.join(percent(end, places, '', sign) for end in ends)}]"
+    return ends_text(max(s.low, low), min(s.high, 1.0), places)
 
 
 def points_text(s: Summary, places: int = 1) -> str:
     "A difference of shares in points, with its sign and its interval; a dash where undefined."
-    return f"{percent(s.mean, places, '', '+')} {interval_text(s, places, -1.0, '+')}".rstrip()
+    return share_text(s.mean, max(s.low, -1.0), min(s.high, 1.0), places, "+")
 
 # %% ../../nbs/01_core/06_tables.ipynb #ac00aa6d
 PRINTED = """

@@ -17,8 +17,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
+from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 from scipy.stats import ttest_1samp
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils.extmath import randomized_svd
 
 from ..algorithm.groups import Overlap
 from ..core.tables import percent
@@ -38,9 +43,6 @@ def class_inputs(x, y: Int[np.ndarray, " n"], n_classes: int, C: float) -> Float
 
 def fit_linear(inputs: Float[np.ndarray, "n d"], a: Int[np.ndarray, " n"], C: float, weight=None):
     "A multinomial logistic regression; `weight` is of the rows."
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.linear_model import LogisticRegression
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # what it is worth is measured on other rows
         return LogisticRegression(C=C, max_iter=300, tol=1e-3).fit(inputs, a, weight)
@@ -70,7 +72,6 @@ def row_loss(score: Float[np.ndarray, "n values"], a: Int[np.ndarray, " n"]) -> 
 
 def fit_temperature(score: Float[np.ndarray, "n values"], a: Int[np.ndarray, " n"]) -> float:
     "The temperature of the highest likelihood; its logarithm is expected at 0, with deviation ½."
-    from scipy.optimize import minimize_scalar
 
     def cost(log_t):
         return row_loss(score / np.exp(log_t), a).sum() + 2 * log_t**2
@@ -106,8 +107,6 @@ def fit_probe(
     n_classes: int,
 ) -> Probe:
     "The probe of labelled rows, its C of the least loss in cross-validation."
-    from sklearn.model_selection import StratifiedKFold
-
     if len(a) > MOST_ROWS:
         order = np.random.default_rng(0).permutation(len(a))
         rare = [order[a[order] == value][: 2 * FOLDS] for value in np.unique(a)]  # none gets lost
@@ -184,8 +183,6 @@ REFINED_C = 1e-2
 
 def refine_probe(probe: Probe, x, y, codes, split) -> Probe:
     "The probe that blank rows have helped; the one given where they do not help left out labelled rows."
-    from sklearn.utils.extmath import randomized_svd
-
     teach, blank = (np.flatnonzero(known & np.isin(split, TEACHING)) for known in (codes >= 0, codes < 0))
     if len(teach) > MOST_LABELLED or not len(blank):
         return probe
@@ -416,13 +413,11 @@ def with_guess(
     notes: list[str],  # to add to those of the data
 ) -> Data:
     "The data with the groups of a guess to train by, and judged by what it says."
-    groups, judged, predicted = guess.groups, data.eval_groups, np.zeros(len(data), bool)
-    for code, name in enumerate(SPLITS):
-        predicted |= (data.split == code) & (guess.judged.get(name) == "predicted")
+    groups, judged = guess.groups, data.eval_groups
     if data.partial and not judged_apart(data):
-        judged = known_groups(groups, guess.labelled | predicted)
-    kept = dict(train_groups=groups, eval_groups=judged, guess=guess, notes=(*data.notes, *notes))
-    return replace(data, **kept)
+        predicted = [code for code, name in enumerate(SPLITS) if guess.judged.get(name) == "predicted"]
+        judged = known_groups(groups, guess.labelled | np.isin(data.split, predicted))
+    return replace(data, train_groups=groups, eval_groups=judged, guess=guess, notes=(*data.notes, *notes))
 
 
 def prediction_notes(data: Data, guess: Guess) -> list[str]:

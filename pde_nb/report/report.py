@@ -17,7 +17,6 @@ import numpy as np
 from ..analysis.predictions import answers, attention_by_group
 from ..comparison.comparison import Comparison, result_of, run_folder
 from pde_nb.comparison.trials import (
-    COLUMNS,
     Result,
     against_best,
     over_seeds,
@@ -116,13 +115,14 @@ def settings_table(results: dict[str, Result]) -> Table:
     trained = [r for r in results.values() if r.settings and not getattr(r.method_class, "network", None)]
     trained = trained or list(results.values())
     flat_ones = [flat({name: getattr(r, name) for name in names}) for r in trained]
-    every, rows = dict.fromkeys(name for of in flat_ones for name in of), []
+    every = dict.fromkeys(name for of in flat_ones for name in of)
     differ = [name for name in every if len({str(of.get(name, DASH)) for of in flat_ones}) > 1]
-    for result, of in zip(trained, flat_ones):
-        own = [f"{k.rpartition('.')[2]}={of[k]}" for k in differ if of.get(k) not in UNSET]
-        rows.append({"method": result.title, "its own settings": ", ".join(own)})
-    shared = [(k, v) for k, v in flat_ones[0].items() if k not in differ and v not in UNSET]
-    same = ", ".join(f"{k.rpartition('.')[2]}={v}" for k, v in shared)
+
+    def told(of: dict, asked) -> str:
+        return ", ".join(f"{k.rpartition('.')[2]}={of[k]}" for k in asked if of.get(k) not in UNSET)
+
+    rows = [{"method": r.title, "its own settings": told(of, differ)} for r, of in zip(trained, flat_ones)]
+    same = told(flat_ones[0], [name for name in every if name not in differ])
     return table("settings", rows, f"All share {same}.")
 
 # %% ../../nbs/13_report/03_report.ipynb #6637b39c
@@ -161,14 +161,14 @@ def several_page(
     results = {name: results[name] for name in ranking(results)}
     best, runs = next(iter(results.values())), sum(len(result.trials) for result in results.values())
     tried = dict.fromkeys(settings_name(a["settings"]) for result in results.values() for a in result.tried)
-    found = standings(results, [column for column in COLUMNS if tried or column != "chosen"])
+    found = standings(results)
     lead = f"Runs on {best.data}: {runs} · data digest {best.data_digest}. The best is named by validation."
     if tried:
         lead += " Every method has the same budget and seeds, and is tuned alike on validation; "
         lead += f"tried on the first seed: {'; '.join(tried)}. On {best.surroundings['processor']}."
     title = f"Best on validation: {best.title} on {best.data}: worst group "
     title += percent(over_seeds(best, "worst_group").mean)
-    methods = table("methods", [dict(zip(found.head, row)) for row in found.rows], READING)
+    methods = table("methods", found if tried else found.drop(columns="chosen"), READING)
     pages = "A page of one run has classes, calibration, mistakes and maps too: pde report RUN --html."
     made = [dict(code=commands)] if commands else []
     sections = [

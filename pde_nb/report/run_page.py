@@ -18,11 +18,11 @@ import pandas as pd
 from matplotlib.ticker import MaxNLocator
 
 from ..algorithm.metrics import GroupCounts
-from ..analysis.diagnosis import MORE, ranged
+from ..analysis.diagnosis import MORE
 from ..analysis.predictions import RATES, Answers, picture_address
 from ..core.statistics import detectable_difference
-from ..core.tables import Table, percent
-from .page import ROWS, STYLES, Page, interval, new_chart, rates, section, share, svg_of, table
+from ..core.tables import Table, ends_text, percent, share_text
+from .page import ROWS, STYLES, Page, new_chart, rates, section, svg_of, table
 from ..training.folder import flat
 from ..training.record import RunRecord, bound_text, cost_lines, rung_text
 
@@ -35,7 +35,7 @@ def run_headline(record: RunRecord, split: str) -> dict:
     figures, counts = record.figures(split), record.counts(split)
     correct, total = int(counts.correct[counts.worst_index]), int(counts.total[counts.worst_index])
     points = 100 * float(detectable_difference(total, (correct + 0.5) / (total + 1)))
-    ends = interval(figures.worst_group_low, figures.worst_group_high)
+    ends = ends_text(figures.worst_group_low, figures.worst_group_high)
     notes = (
         figures.worst_group_name,
         f"95 % interval {ends}, for the minimum over {int((counts.total > 0).sum())} groups",
@@ -80,7 +80,7 @@ def group_section(record: RunRecord, split: str) -> dict:
         row = {"group": counts.names[i]}
         for s, figures in found.items():
             group = figures.groups[i]
-            row[f"{s}, %"] = share(group.accuracy, group.low, group.high) if group.n else "no examples"
+            row[f"{s}, %"] = share_text(group.accuracy, group.low, group.high) if group.n else "no examples"
             row[f"{s}, right"] = f"{group.correct:,} of {group.n:,}"
         if sizes:
             part = 100 * sizes[i] / max(sum(sizes), 1)
@@ -122,14 +122,14 @@ def class_blocks(found: Answers) -> list[Table | None]:
     c = found.classes
     columns = {"class": c.index, "examples": c.examples}
     columns |= {"recall, %": rates(c.right, c.examples), "precision, %": rates(c.right, c.told)}
-    areas = [share(*ends) if ends[1] == ends[1] else 100 * ends[0] for ends in zip(c.area, c.low, c.high)]
+    areas = map(share_text, c.area, c.low, c.high)
     text = (
         "Precision: of what the model says is the class, how much is. Recall: of it, how much it finds. "
         "Area: how often an example of the class has a higher probability of it than one of another. "
         "With 95 % intervals: Wilson's for shares, DeLong's for the area."
     )
     confusions = table("confusions", wrong, "Which class is taken for which, the most frequent first.", 20)
-    return [table("classes", pd.DataFrame(columns | {"area under the curve, %": areas}), text), confusions]
+    return [table("classes", pd.DataFrame(columns | {"area under the curve, %": [*areas]}), text), confusions]
 
 
 def calibration_table(found: Answers) -> Table:
@@ -191,7 +191,7 @@ def label_section(found: Answers) -> dict:
     rows = []
     for split, group, n, *gain in map(dict.values, found.labels):
         row = {"rows of": split, "group": group, "labelled": n}
-        rows.append(row | {"worst group, points": ranged(gain, "+")})
+        rows.append(row | {"worst group, points": share_text(*gain, 0, "+")})
     caption = (
         f"What {MORE} more labelled rows may gain on validation, by a balanced probe of what enters the head "
         "that is fitted to more and more of the rows there are; with 95 % intervals, which are wide because "
@@ -278,7 +278,7 @@ def tried_section(record: RunRecord) -> dict:
     "What `method='auto'` has tried, if it was asked: the expected worst group of validation, and the time."
     rows = []
     for step in record.tried or []:
-        expected = share(step["expected"], step["low"], step["high"])
+        expected = share_text(step["expected"], step["low"], step["high"])
         row = {"method": step["method"], "seconds in all": step["seconds"]}
         rows.append(row | {"expected worst group, validation, %": expected})
     caption = "With the interval of 95 % of the draws. Rows that a model has seen do not judge it."

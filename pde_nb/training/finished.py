@@ -68,7 +68,7 @@ def prediction_columns(run: Trainer, rows: np.ndarray) -> dict[str, np.ndarray]:
     """What a trained run predicts for rows of its own data, as the columns of a table.
 
     These are row (position in the data, from 0), split, the label, what is predicted, the probability of each
-    class, the attributes, and the group that a row is judged in ('' where groups overlap).
+    class, the attributes, and the group that a row is judged in, or all of them where groups overlap.
     """
     data, classes = run.data, np.array(run.data.classes, object)
     p = logits_of(run, rows).softmax(1).numpy()
@@ -82,14 +82,11 @@ def prediction_columns(run: Trainer, rows: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def group_of_rows(data: Data, rows) -> np.ndarray:
-    "The name of the group that each row is judged in; '' where groups overlap, and where it is in none."
-    groups = data.eval_groups
+    "The groups that each row is judged in, joined where they are several; '' where it is in none."
+    groups, names = data.eval_groups, np.array(data.eval_groups.names, object)
     if not isinstance(groups, Overlap):
-        return np.array(groups.names, object)[groups.ids[rows]]
-    if (groups.member.sum(1) > 1).any():
-        return np.full(len(rows), "", object)
-    names = np.array([*groups.names, ""], object)
-    return names[np.where(groups.member.any(1), groups.member.argmax(1), -1)[rows]]
+        return names[groups.ids[rows]]
+    return np.array(["; ".join(names[member]) for member in groups.member[rows]], object)
 
 # %% ../../nbs/09_training/13_finished.ipynb #fi00009
 def save_portable(folder, run: Trainer, config: dict):
