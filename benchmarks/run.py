@@ -122,10 +122,10 @@ def synthetic_steps(n, calls, repeats, clock):
     x, y = torch.from_numpy(dense_patches(sample, rng)).flatten(1), torch.from_numpy(sample.y > 0).long()
     W, data = net.filters(), structured(sample, True)
     net.step(x, y)
-    apart = np.abs(net.filters() - after(1, descent(W, data, 0.03, 0.9))[0]).max()
+    apart = np.abs(net.filters() - after(1, descent(W, data.gradient, 0.03, 0.9))[0]).max()
     assert apart < 1e-5, f"the two ways are {apart:.1e} apart after a step"
     ways = {"usual": lambda: [net.step(x, y) for _ in range(calls)]}
-    ways["pde_nb"] = lambda: after(calls, descent(W, data, 0.03, 0.9))
+    ways["pde_nb"] = lambda: after(calls, descent(W, data.gradient, 0.03, 0.9))
     return rows_of(f"synthetic, step on {n:,} examples", ways, repeats, clock)
 
 

@@ -93,12 +93,13 @@ def computed(label: str, jobs, preset, seeds, methods, changes):
 
     from pde_nb.cli.labels import LABELS, plain_table
     from pde_nb.theory import experiment as synthetic
-    from pde_nb.theory.claims import check_claims, claims_summary, claims_table
+    from pde_nb.theory.claims import CLAIMS, check_claim, claims_summary, claims_table
     from pde_nb.theory.data_model import fig_data
     from pde_nb.theory.phase import fig_phase, run_phase
 
     if label == "claims":
-        found = check_claims(methods, jobs)
+        tasks = [(check_claim, label) for label in methods or CLAIMS]
+        found = synthetic.run_tasks(tasks, jobs, "claims")
         return dict(claims=found), f"{claims_table(found)}\n{claims_summary(found)}", None
     if label == "phase":
         record = run_phase(jobs)

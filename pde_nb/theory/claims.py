@@ -4,8 +4,7 @@
 
 # %% auto #0
 __all__ = ['HOLDS', 'GIVEN', 'ABOUT', 'MISPRINT', 'GAP', 'FAILS', 'VERDICTS', 'SLACK', 'WITHIN', 'CONFLICTING', 'TIMES',
-           'core_first', 'spurious_first', 'CLAIMS', 'Claim', 'check_claim', 'check_claims', 'claims_table',
-           'claims_summary']
+           'core_first', 'spurious_first', 'CLAIMS', 'Claim', 'check_claim', 'claims_table', 'claims_summary']
 
 # %% ../../nbs/03_theory/12_claims.ipynb #b1ac6fe1
 from collections import Counter
@@ -19,7 +18,6 @@ from ..core.arguments import lookup
 from ..core.tables import Table
 from . import gradients, growth, warmup
 from . import theorem_proof as proofs
-from .experiment import run_tasks
 
 # %% ../../nbs/03_theory/12_claims.ipynb #c3819dec
 HOLDS, GIVEN, ABOUT = "holds", "holds with the constants given", "holds approximately"
@@ -92,14 +90,6 @@ def check_claim(label: str) -> dict:
         margin=float(f"{found.number:.4g}"),
         measured=claim.number,
     )
-
-
-def check_claims(
-    labels=None,  # some of `CLAIMS`; None: all
-    jobs: int = 1,  # worker processes
-) -> list[dict]:  # the records of `check_claim`
-    "Run the checks. Raises `ValueError` for an unknown label."
-    return run_tasks([(check_claim, label) for label in labels or CLAIMS], jobs, "claims")
 
 # %% ../../nbs/03_theory/12_claims.ipynb #cb76764e
 def claims_table(records: list[dict]) -> Table:

@@ -29,7 +29,7 @@ def explore(
     sigma_0: float = 0.1,  # standard deviation of the initial weights
     lr: float = 0.03,  # learning rate, in the form that `dampened` says
     gamma: float = 0.9,  # momentum coefficient, in [0, 1)
-    dampened: bool = False,  # form of the momentum, see `momentum_step`
+    dampened: bool = False,  # form of the momentum, see `descent`
     warmup: int = 0,  # iterations; 0: as long as the theory says
     expand_by: int = 100,  # examples of each expansion
     seed: int = 0,  # of features and initial weights
@@ -49,14 +49,15 @@ def explore(
     lengths = [first] + [max(1, (max(400, 2 * needed, 2 * first) - first) // STAGES)] * STAGES
     smallest = max(1, round((1 - alpha) * 5000))
     shares = 1 - 2 * smallest / np.minimum(4 * smallest + expand_by * np.arange(STAGES + 1), 10_000)
-    state, rate = (np.stack([c, c]), np.stack([s, s]), (0.0, 0.0)), lr if dampened else lr / (1 - gamma)
-    states = [state]
+    rate = lr if dampened else lr / (1 - gamma)
+    x, g = np.stack([[c, c], [s, s]]), None
+    states = [x]
     with np.errstate(over="ignore", invalid="ignore"):
         for n, share in zip(lengths, shares):
-            steps = population(*state[:2], np.array([alpha, share]), beta_c, beta_s, rate, gamma, g=state[2])
-            states += islice(steps, 1, 1 + min(n, LONGEST - len(states)))
-            state = states[-1]
-        c, s = (np.array([state[k] for state in states]) for k in (0, 1))
+            steps = population(*x, np.array([alpha, share]), beta_c, beta_s, rate, gamma, g=g)
+            for x, g in islice(steps, 1, 1 + min(n, LONGEST - len(states))):
+                states.append(x)
+        c, s = np.swapaxes(states, 0, 1)
         run = dict(core=c.max(-1), spurious=s.max(-1))
         run |= dict(F_c=feature_output(c, beta_c), F_s=feature_output(s, beta_s))
     if not all((abs(curve) < 1e5).all() for curve in run.values()):

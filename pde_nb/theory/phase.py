@@ -125,11 +125,11 @@ def full_run(plane: Plane, row: int, column: int, seed: int) -> list[int]:
     neither by the limit; and the iterations."""
     sample = cell_sample(plane, seed, row, column)
     v_c, v_s, W, _ = draw_start(plane, seed)
-    data, beta_c = structured(sample), sample.model.beta_c
+    gradient, beta_c = structured(sample).gradient, sample.model.beta_c
     fastest = max(beta_c**3 * (W @ v_c).max(), (2 * sample.model.alpha - 1) * (W @ v_s).max())
     lr = np.float32(plane.growth / (1.5 * fastest))  # the faster feature grows by `plane.growth`
     with threadpool_limits(1):
-        for t, (W, _) in enumerate(islice(descent(W, data, lr), plane.limit)):
+        for t, (W, _) in enumerate(islice(descent(W, gradient, lr), plane.limit)):
             core, spurious = beta_c * (W @ v_c).max(), (W @ v_s).max()
             if max(core, spurious) >= plane.level:
                 return [row, column, seed, 1 if core > spurious else -1, t]
@@ -160,16 +160,13 @@ def fig_phase(record: dict) -> Figure:
     core_first = (np.array(record["screen"]) > 0).mean(0)
     image, a = draw_plane(ax, plane, core_first, cmap=SHARES, vmin=0, vmax=1), plane.alpha_hats
     ax.fill_betweenx(a, boundary(a), 1, facecolor="none", edgecolor="w", hatch="//", lw=0, alpha=0.55)
-    words = dict(color="w", ha="center", va="center", fontsize=SMALL, weight="bold")
-    ax.text(0.82, 0.6, "the paper\nis silent", **words)
+    ax.text(0.82, 0.6, "the paper\nis silent", color="w", ha="center", va="center", fontsize=SMALL)
     ax.axhline(expit(plane.level**3), color="k", lw=1, ls=":", label="spurious growth ends early below")
-    differ = {tuple(run[:2]) for run in record["agreement"]["differ"]}
-    same = {tuple(run[:2]) for run in record["full"]} - differ
-    dot = dict(marker="o", s=5, color="k", alpha=0.5, lw=0, label="full runs agree")
-    cross = dict(marker="x", s=18, color="k", lw=1.1, label="one does not")
-    for cells, style in ((same, dot), (differ, cross)):
-        rows, columns = np.array(sorted(cells), int).reshape(-1, 2).T
-        ax.scatter(plane.ratios[columns], plane.alpha_hats[rows], **style)
+    dot = dict(marker="o", s=5, color="k", alpha=0.5, lw=0, label="full runs")
+    cross = dict(marker="x", s=18, color="k", lw=1.1, label="one has another winner")
+    for runs, style in ((record["full"], dot), (record["agreement"]["differ"], cross)):
+        rows, columns, *_ = np.reshape(runs, (-1, 5)).astype(int).T
+        ax.scatter(plane.ratios[columns], a[rows], **style)
     fig.colorbar(image, label="share of seeds, core feature first", shrink=0.8)
     legend = dict(ncols=2, fontsize=SMALL, frameon=False, handlelength=1.4, columnspacing=1)
     fig.legend(loc="outside lower center", **legend)

@@ -173,8 +173,8 @@ def train_until_learned(
 ) -> tuple[float, float, np.ndarray]:
     """Plain gradient descent until the spurious feature is learned: the first iteration at which it is, or
     inf; the largest |alignment| with the core feature until then; and the weights."""
-    data, other = structured(sample), 0.0
-    for t, (W, _) in enumerate(islice(descent(W, data, lr), limit + 1)):
+    other = 0.0
+    for t, (W, _) in enumerate(islice(descent(W, structured(sample).gradient, lr), limit + 1)):
         other = max(other, float(abs(W @ sample.v_c).max()))
         if (W @ sample.v_s).max() >= alignment:
             return t, other, W
@@ -208,7 +208,7 @@ def warmup_iterations(
     beta_c: float,  # strength of the core feature
     alignments: Float[np.ndarray, " J"],  # ⟨w_j(0), v_c⟩ of the filters
     gamma: float = 0.0,  # momentum coefficient, in [0, 1)
-    dampened: bool = True,  # form of the momentum, see `momentum_step`
+    dampened: bool = True,  # form of the momentum, see `descent`
 ) -> int:
     """Iterations that a warm-up on a balanced set needs to learn the core feature, up to an output F_c of 1.
 
@@ -234,7 +234,6 @@ def spurious_iterations(
     lr: float,  # learning rate of plain gradient descent or of dampened momentum
 ) -> float:
     "Iterations until the population has a spurious output F_s of ½, from any weights; inf if it never does."
-    c, s = np.asarray(c, float), np.asarray(s, float)
     if s.max() <= 0:
         return np.inf
 

@@ -14,17 +14,10 @@ from functools import lru_cache
 import numpy as np
 import pandas as pd
 from scipy.special import logit
-from threadpoolctl import threadpool_limits
 
 from ..core.statistics import wilson_interval
 from .data_model import DataModel, draw_sample
-from pde_nb.theory.dynamics import (
-    feature_output,
-    first_learned,
-    population,
-    race_step,
-    spurious_first_probability,
-)
+from .dynamics import feature_output, first_learned, population, race, spurious_first_probability
 from .gradients import Found, draw_network
 from .growth import DIMENSIONS, fit_exponent, n_filters, under_both_scales
 from .network import after, descent, group_counts, structured
@@ -72,8 +65,7 @@ def theorem_trials(n: int = 200) -> pd.DataFrame:
         W = (sigma_0 * rng.standard_normal((setting["J"], model.dim))).astype(np.float32)
         bound = learning_time(alpha_hat=float((sample.a == sample.y).mean()), **setting)
         limit = int(3 * bound.upper)
-        with threadpool_limits(1):
-            time, reached, _ = train_until_learned(W, sample, setting["lr"], bound.alignment, limit)
+        time, reached, _ = train_until_learned(W, sample, setting["lr"], bound.alignment, limit)
         trials.append(dict(sigma_0=sigma_0, time=time, reached=reached, **vars(bound)))
     return pd.DataFrame(trials)
 
@@ -84,23 +76,22 @@ def limit_race(
     scale: float,  # σ_0 = d^scale
     feature: str = "spurious",  # on a set with α̂ = 0.9; 'core': on a balanced set
     strength: float = 1.0,  # β of the feature
-    other: float | None = None,  # β of the other one; None: a tenth
+    other: float = 0.1,  # β of the other one
 ) -> tuple[float, float]:
     """The population in dimension d with J = ⌈log² d⌉ filters, mean over five draws: ηT until the feature's
     output is at half of the log-odds (1 for the core feature), and how much the largest alignment with the
     other feature grew."""
-    core, other = feature == "core", strength / 10 if other is None else other
+    core = feature == "core"
     alpha_hat, target = (0.5, 1.0) if core else (0.9, 0.5 * logit(0.9))
     betas = (strength, other) if core else (other, strength)
-    races = []
     racing, waiting = (0, 1) if core else (1, 0)
+    races = []
     for seed in range(5):
-        x = dim**scale * np.random.default_rng(seed).standard_normal((2, 1, n_filters(dim)))
-        time, end = 0.0, x
-        while feature_output(end[racing], strength) < target:
-            end, lr = race_step(*end, alpha_hat, *betas, 0.05)
-            time += float(lr[0, 0])
-        races.append((time, end[waiting].max() / x[waiting].max()))
+        start = dim**scale * np.random.default_rng(seed).standard_normal((2, n_filters(dim)))
+        for *end, time in race(*start, alpha_hat, *betas):
+            if feature_output(end[racing], strength) >= target:
+                break
+        races.append((time, end[waiting].max() / start[waiting].max()))
     return tuple(np.mean(races, 0))
 
 
@@ -137,7 +128,7 @@ def time_exponents() -> dict[str, tuple[float, float]]:
         sigma_0, beta_s, lr, majority = np.broadcast_arrays(*worlds.values())
         setting = (1 + majority) / 2, 0.1 * beta_s, beta_s, lr[:, None]
         times = np.zeros(8, int)
-        for t, (_, s, _) in enumerate(population(*sigma_0[:, None] * start, *setting)):
+        for t, ((_, s), _) in enumerate(population(*sigma_0[:, None] * start, *setting)):
             times[(times == 0) & (s.max(-1) >= 0.2 / beta_s)] = t
             if times.all():
                 break
@@ -158,12 +149,11 @@ def restated_time(sigma_power: float = -1) -> Found:  # of the printed first ter
     return Found(printed, started and fits("beta_s", -3) and fits("majority", -1), exponents["beta_s"][0])
 
 # %% ../../nbs/03_theory/07_theorem_proofs.ipynb #f1db6280
-@lru_cache
 def final_outputs(alpha_hat: float, beta_c: float = 0.1) -> tuple[float, float]:
     "F_s and the log-odds of a network with noise that has been trained until F_s stands."
     model = DataModel(alpha=alpha_hat, beta_c=beta_c, sigma_p=0.5)
     sample, W = draw_network([0, 5], model, 4000, 20, 0.05, dtype=np.float32)
-    W, _ = after(1000, descent(W, structured(sample), 0.3))
+    W, _ = after(1000, descent(W, structured(sample).gradient, 0.3))
     share = float((sample.a == sample.y).mean())
     return float(feature_output(W @ sample.v_s, 1.0)), float(logit(share))
 
@@ -176,7 +166,8 @@ def level_of_learning() -> Found:
         ends = []
         for d in DIMENSIONS:
             s = d**scale * np.random.default_rng(0).standard_normal((4, n_filters(d)))
-            ends.append(after(4000, population(0 * s, s, shares, 0.2, 1.0, 0.3))[1].max(-1))
+            (_, s), _ = after(4000, population(0 * s, s, shares, 0.2, 1.0, 0.3))
+            ends.append(s.max(-1))
         return np.min(ends) >= 0.1 and np.max(ends) <= 10
 
     distance = np.abs(np.diff([final_outputs(share) for share in shares])).max()

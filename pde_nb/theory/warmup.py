@@ -12,9 +12,8 @@ from itertools import islice
 
 import numpy as np
 from scipy.special import expit
-from threadpoolctl import threadpool_limits
 
-from .data_model import DataModel, draw_sample
+from .data_model import DataModel
 from .dynamics import feature_output, population
 from .experiment import SYNTHETIC_PRESETS, Run, after_warmup, warm_up
 from .gradients import Found, draw_network
@@ -54,14 +53,11 @@ def warmup_trial(seed: int) -> tuple[float, float]:
     model = DataModel(dim=int(log_uniform(rng, 20, 400)), beta_c=beta_c, beta_s=beta_s, sigma_p=sigma_p)
     N, J = 4 * int(log_uniform(rng, 10, 500)), int(log_uniform(rng, 8, 100))
     sigma_0 = log_uniform(rng, 0.005, 0.1)
-    sample = draw_sample(model, N, rng, balanced=True)
-    W = np.zeros((J, model.dim))
-    while (W @ sample.v_c).max() <= 0:  # nearly all draws have a filter aligned with the core feature
-        W = (sigma_0 * rng.standard_normal((J, model.dim))).astype(np.float32)
+    sample, W = draw_network(rng, model, N, J, sigma_0, np.float32, balanced=True)
     lr = warmup_iterations(1.0, beta_c, W @ sample.v_c) / 200
-    predicted, data = warmup_iterations(lr, beta_c, W @ sample.v_c), structured(sample)
-    with threadpool_limits(1), np.errstate(all="ignore"):
-        for t, (W, _) in enumerate(islice(descent(W, data, lr), 4 * predicted)):
+    predicted, gradient = warmup_iterations(lr, beta_c, W @ sample.v_c), structured(sample).gradient
+    with np.errstate(all="ignore"):
+        for t, (W, _) in enumerate(islice(descent(W, gradient, lr), 4 * predicted)):
             if feature_output(W @ sample.v_c, beta_c) >= 1:
                 return noise_load(model, N), t / predicted
     return noise_load(model, N), np.inf
@@ -119,15 +115,14 @@ def after_warmup_times(F_c: float, sigma_0: float = 0.1) -> tuple[float, float]:
     setting = 0.98, 0.2, 1.0, 0.1
     predicted = spurious_iterations(c, s, *setting)
     steps = enumerate(islice(population(c, s, *setting), 0, 20_000, 5))
-    return next((5.0 * t for t, (_, s, _) in steps if feature_output(s, 1.0) >= 0.5), np.inf), predicted
+    return next((5.0 * t for t, ((_, s), _) in steps if feature_output(s, 1.0) >= 0.5), np.inf), predicted
 
 
-@lru_cache
 def minority_margin(F_c: float, sigma_0: float = 0.1) -> float:
     "The lowest F_c − F_s of the population in 3,000 iterations on α̂ = 0.98 from a core output F_c."
     c, s = warm_start(F_c, sigma_0)
     steps = islice(population(c, s, 0.98, 0.2, 1.0, 0.1), 10, 3001, 10)
-    return min(float(feature_output(c, 0.2) - feature_output(s, 1.0)) for c, s, _ in steps)
+    return min(float(feature_output(c, 0.2) - feature_output(s, 1.0)) for (c, s), _ in steps)
 
 
 def head_start(warmup: float = 1.0) -> Found:  # how much of the core outputs the warm-ups reach; 0: none
