@@ -25,6 +25,7 @@ import numpy as np
 import torch
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.utils.class_weight import compute_sample_weight
 
 from pde_nb import open_data
 from pde_nb.algorithm.groups import balanced_subset, random_rank
@@ -32,7 +33,7 @@ from pde_nb.algorithm.metrics import averages, count_correct
 from pde_nb.algorithm.schedule import ExpansionSchedule, Stage
 from pde_nb.core.seals import read_measurement, surroundings, write_sealed
 from pde_nb.data.inputs import make_source
-from pde_nb.methods.base import Method, balancing_weights
+from pde_nb.methods.base import Method
 from pde_nb.methods.baselines import GroupDRO, Resampling, Subsample
 from pde_nb.methods.pde import PDE
 from pde_nb.networks.heads import embeddings
@@ -420,15 +421,12 @@ class Study:
     def predicted(self, base, setting, rows, asked):
         "Probabilities (numbers of trees, rows, classes); of a linear model for one number."
         x, data = self.encoded(), self.data
-        groups = data.train_groups.part(rows)
         if base == "heads":
             return self.heads(x, np.arange(len(x)), rows, asked, setting)[None]
-        weights = balancing_weights(groups)[groups.ids]
+        weights = compute_sample_weight("balanced", data.train_groups.ids[rows])
         if base == "logistic":
-            model = LogisticRegression(C=setting, max_iter=1000).fit(
-                x[rows], data.y[rows], sample_weight=weights
-            )
-            return model.predict_proba(x[asked])[None]
+            model = LogisticRegression(C=setting, max_iter=1000)
+            return model.fit(x[rows], data.y[rows], sample_weight=weights).predict_proba(x[asked])[None]
         how = dict(learning_rate=setting, max_iter=200, early_stopping=False, random_state=self.seed)
         model = HistGradientBoostingClassifier(**how).fit(x[rows], data.y[rows], sample_weight=weights)
         return np.stack(list(model.staged_predict_proba(x[asked])))

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Int
 
 from .groups import Groups, balanced_counts, random_rank, stream
@@ -42,9 +43,7 @@ def draw_order(
     if draw == "listed":  # group after group
         return unused[np.argsort(groups.ids[unused], kind="stable")[:total]]
     turn = rng.permutation(groups.n_groups)  # the groups take turns in this order, and each gives by rank
-    near = np.flatnonzero((rank >= 0) & (rank < total))
-    keys = rank[near] * groups.n_groups + turn[groups.ids[near]]  # all different
-    return near[np.argsort(keys)[:total]]
+    return unused[np.lexsort((turn[groups.ids[unused]], rank[unused]))[:total]]
 
 # %% ../../nbs/02_algorithm/03_expansion.ipynb #c77310fa
 @dataclass(frozen=True)
@@ -147,10 +146,7 @@ def ledger(
     began,  # first epoch of each stage that has begun, see `ExpansionSchedule.first_epochs`
 ) -> np.ndarray:  # structured array with fields example, group, stage, epoch, in order of entry
     "Which example entered when; one that a stage shows several times enters it once."
-    new = []
-    for k in range(len(began)):
-        entered = plan.entered(k)
-        new.append(entered[np.sort(np.unique(entered, return_index=True)[1])])
+    new = [pd.unique(plan.entered(k)) for k in range(len(began))]
     stage = np.repeat(np.arange(len(began)), [len(e) for e in new])
     example = np.concatenate([plan.order[:0], *new])  # before the first epoch none
     columns = [example, plan.groups.ids[example], stage, np.asarray(began)[stage]]

@@ -14,6 +14,7 @@ from functools import cached_property
 from itertools import product
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Bool, Float, Int
 
 # %% ../../nbs/02_algorithm/01_groups.ipynb #5e44b6ec
@@ -23,8 +24,6 @@ def as_column(
 ) -> np.ndarray:  # (n,) integers, booleans or strings
     """`values` as a checked one-dimensional array. Raises `ValueError` when it is empty, not
     one-dimensional, or has missing values."""
-    import pandas as pd
-
     col = np.asarray(values)
     if col.ndim != 1:
         raise ValueError(f"{name} has shape {col.shape}; give one value per example, shape (n,).")
@@ -175,13 +174,10 @@ def random_rank(
     """Shuffle every group on its own, all in one pass; those that are not trusted come last. The examples of
     group g with rank < k are k drawn from it without replacement."""
     shuffled = rng.permutation(len(groups))
-    few_bits = np.min_scalar_type(groups.n_groups)  # the stable sort is then a radix sort
     if groups.trusted is not None:
         shuffled = shuffled[np.argsort(~groups.trusted[shuffled], kind="stable")]
-    by_group = shuffled[np.argsort(groups.ids[shuffled].astype(few_bits), kind="stable")]
-    starts = np.cumsum(groups.counts) - groups.counts
     rank = np.empty(len(groups), np.int64)
-    rank[by_group] = np.arange(len(groups)) - np.repeat(starts, groups.counts)
+    rank[shuffled] = pd.Series(shuffled).groupby(groups.ids[shuffled]).cumcount()
     return rank
 
 

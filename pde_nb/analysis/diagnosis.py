@@ -25,6 +25,7 @@ from sklearn.decomposition import PCA
 from sklearn.dummy import DummyClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
+from sklearn.utils.class_weight import compute_sample_weight
 
 from ..algorithm.groups import Groups, random_rank
 from ..core.arguments import CountOrZero, checked, number, visible
@@ -37,7 +38,7 @@ from ..data.examples import Pictures
 from ..data.inputs import make_source
 from ..grouping.labelling import ENOUGH, labelled_data
 from ..grouping.representation import pooled
-from ..methods.base import balancing_weights, coarse
+from ..methods.base import coarse
 from ..networks.heads import embeddings
 from ..prediction.predictor import outputs
 
@@ -432,7 +433,7 @@ def next_labels(data: Data, x, train, val, rng: np.random.Generator) -> list[dic
         hit = np.zeros(len(y), bool)
         for out in [part == k for k in range(5)] if cross else [part >= 0]:
             fitted = rows[~out[rows]]
-            equal = balancing_weights(groups.part(fitted))[groups.ids[fitted]]
+            equal = compute_sample_weight("balanced", groups.ids[fitted])
             model = LogisticRegression(C=0.1, max_iter=200, tol=1e-3)
             model = model if len(np.unique(y[fitted])) > 1 else DummyClassifier()  # of one class
             hit[out] = model.fit(x[fitted], y[fitted], sample_weight=equal).predict(x[out]) == y[out]

@@ -203,8 +203,9 @@ def batches(
 class Source:
     """Examples as a model gets them.
 
-    `batch(rows, rng)` are the tensors of the examples at these positions, on the device; with a generator
-    there are random flips and crops, where the source has any."""
+    `batch(rows, rng, share)` are the tensors of the examples at these positions, on the device; with a
+    generator there are random flips and crops, where the source has any; they are drawn for all, also where
+    a slice says whose share is wanted."""
 
     shape: tuple | None = None  # of one example: (d,) or (C, H, W); None for texts
     lengths: Int[np.ndarray, " n"] | None = None  # tokens per example; None: all are of one size
@@ -349,12 +350,12 @@ class PixelSource(Source):
         self.scaled = PixelLayer(self.code).to(self.device)
         self.examples = DeviceArray(x, self.device)
 
-    def batch(self, rows, rng=None) -> Float[Tensor, "b C H W"]:
+    def batch(self, rows, rng=None, share=slice(None)) -> Float[Tensor, "b C H W"]:
         "Normalised pictures; with a generator they are flipped and cropped as `augment` says."
-        x = self.examples.take(rows)
+        x = self.examples.take(rows[share])
         if rng is not None and "flip" in self.augment:
-            x = flip(x, rng.random(len(x)) < 0.5)
+            x = flip(x, rng.random(len(rows))[share] < 0.5)
         if rng is not None and "crop" in self.augment:
             pad = max(1, round(min(self.shape[1:]) / 8))  # an eighth of the side
-            x = shift(x, rng.integers(-pad, pad + 1, (len(x), 2)), pad)
+            x = shift(x, rng.integers(-pad, pad + 1, (len(rows), 2))[share], pad)
         return self.scaled(x)

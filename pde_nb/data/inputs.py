@@ -159,8 +159,9 @@ class TokenSource(Source):
                 "language, or was loaded without its vocabulary (load it from a saved folder)."
             )
 
-    def batch(self, rows, rng=None) -> dict[str, Int[Tensor, "b longest"]]:
+    def batch(self, rows, rng=None, share=slice(None)) -> dict[str, Int[Tensor, "b longest"]]:
         "input_ids, attention_mask and, where the tokenizer has them, token_type_ids."
+        rows = rows[share]
         lengths = self.lengths[rows]
         places = [slice(at, at + n) for at, n in zip(self.starts[rows], lengths)]
 
@@ -198,16 +199,16 @@ class ArraySource(Source):
         self.shape = tuple(self.x.shape[1:])
         self.examples = DeviceArray(self.x, self.device) if self.path is None else None
 
-    def batch(self, rows, rng=None) -> Float[Tensor, "b d"]:
+    def batch(self, rows, rng=None, share=slice(None)) -> Float[Tensor, "b d"]:
         "The rows; nothing is random. Raises `ValueError` where a file was changed meanwhile."
         if self.examples is not None:
-            return self.examples.take(rows)
+            return self.examples.take(rows[share])
         if known_digest(self.path) != self.digest_of_file:
             raise ValueError(
                 f"{str(self.path)!r} was changed while it was read; put back what it was, and give the same "
                 "command again to go on, or start anew."
             )
-        x = np.array(self.x[rows], np.float32)
+        x = np.array(self.x[rows[share]], np.float32)
         return torch.from_numpy(self.standard(x)).to(self.device)
 
 # %% ../../nbs/04_data/11_inputs.ipynb #in0000s2

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['PARTS', 'EPOCHS', 'Batch', 'Method', 'Fitted', 'describe', 'settings_text', 'CannotRun', 'coarse', 'class_ids',
-           'balancing_weights', 'balanced_draw']
+           'balanced_draw']
 
 # %% ../../nbs/07_methods/01_base.ipynb #d510ccee
 from copy import copy
@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 import torch
 from jaxtyping import Float, Int
+from sklearn.utils.class_weight import compute_sample_weight
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
@@ -262,17 +263,8 @@ def class_ids(groups: Groups) -> Int[np.ndarray, " n"]:
     return groups.ids // (groups.n_groups // groups.shape[0])
 
 
-def balancing_weights(groups: Groups) -> Float[np.ndarray, " groups"]:
-    """The weight of an example of each group; 0 for an empty group.
-    Every group that exists has the same total, and the mean weight over examples is 1."""
-    exists = groups.counts > 0
-    weights = np.zeros(groups.n_groups)
-    np.divide(len(groups), exists.sum() * groups.counts, out=weights, where=exists)
-    return weights
-
-
 def balanced_draw(groups: Groups, rng: np.random.Generator) -> Int[np.ndarray, " n"]:
     "Draws with replacement in which every group is equally likely; as many as there are examples."
-    upto = np.cumsum(balancing_weights(groups)[groups.ids])
+    upto = np.cumsum(compute_sample_weight("balanced", groups.ids))
     drawn = np.searchsorted(upto, rng.random(len(groups)) * upto[-1], side="right")
     return np.minimum(drawn, len(groups) - 1)

@@ -11,11 +11,12 @@ from typing import Literal
 
 import numpy as np
 import torch
+from sklearn.utils.class_weight import compute_sample_weight
 
 from ..algorithm.groups import Groups, balanced_subset, stream
 from ..algorithm.schedule import plain_schedule
 from ..core.arguments import Count, Positive
-from .base import EPOCHS, Method, balanced_draw, balancing_weights, coarse
+from .base import EPOCHS, Method, balanced_draw, coarse
 
 # %% ../../nbs/07_methods/02_baselines.ipynb #5b74417d
 @dataclass
@@ -57,9 +58,8 @@ class Reweighting(Balanced):
     label = "Reweighting"
 
     def setup(self):
-        groups = coarse(self.groups, self.by)
         of_group = np.zeros(self.groups.n_groups)  # by the finest groups, whose ids a batch brings
-        of_group[self.groups.ids] = balancing_weights(groups)[groups.ids]
+        of_group[self.groups.ids] = compute_sample_weight("balanced", coarse(self.groups, self.by).ids)
         self.weights = torch.as_tensor(of_group, dtype=torch.float32)
 
     def loss(self, losses, groups):
@@ -73,11 +73,8 @@ class Resampling(Balanced):
     name = "resampling"
     label = "Group resampling"
 
-    def setup(self):
-        self.balance = coarse(self.groups, self.by)
-
     def order(self, epoch):
-        return balanced_draw(self.balance, stream(self.seed, "order", epoch))
+        return balanced_draw(coarse(self.groups, self.by), stream(self.seed, "order", epoch))
 
 # %% ../../nbs/07_methods/02_baselines.ipynb #a40fe0cb
 @dataclass
@@ -96,17 +93,15 @@ class GroupDRO(Method):
     def setup(self):
         exists = torch.as_tensor(self.groups.counts) > 0
         self.q = exists / exists.sum()
-        self.balance = None if self.by == "none" else coarse(self.groups, self.by)
 
     def order(self, epoch):
-        if self.balance is None:
+        if self.by == "none":
             return super().order(epoch)
-        return balanced_draw(self.balance, stream(self.seed, "order", epoch))
+        return balanced_draw(coarse(self.groups, self.by), stream(self.seed, "order", epoch))
 
     def loss(self, losses, groups):
-        none = torch.zeros(len(self.q), device=losses.device, dtype=losses.dtype)
-        count = none.index_add(0, groups, torch.ones_like(losses))
-        mean = none.index_add(0, groups, losses) / count.clamp_min(1)  # 0 without examples
+        none = losses.new_zeros(len(self.q))  # what the mean is where a batch has no example of a group
+        mean = none.scatter_reduce(0, groups, losses, "mean", include_self=False)
         self.q = self.q.to(mean.device) * torch.exp(self.eta * mean.detach())
         self.q = self.q / self.q.sum()
         return (self.q * mean).sum()

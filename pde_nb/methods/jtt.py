@@ -33,8 +33,7 @@ class FirstStageResult:
 
 def shares_text(groups: Groups, examples: Int[np.ndarray, " some"]) -> str:
     "How many examples of each group are among these, in words; the eight largest shares, those first."
-    n = np.bincount(groups.ids[examples], minlength=groups.n_groups)
-    names = groups.names
+    n, names = groups.part(examples).counts, groups.names
     by_share = np.argsort(-n / np.maximum(groups.counts, 1), kind="stable")
     exist = [g for g in by_share if groups.counts[g]]
     text = ", ".join(f"{n[g]:,} of {groups.counts[g]:,} in {names[g]}" for g in exist[:8])

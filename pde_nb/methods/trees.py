@@ -13,10 +13,11 @@ from typing import Annotated, Literal
 import numpy as np
 import torch
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.utils.class_weight import compute_sample_weight
 
 from ..algorithm.metrics import averages, count_correct
 from ..core.arguments import Range
-from .base import CannotRun, Fitted, balancing_weights, coarse
+from .base import CannotRun, Fitted, coarse
 from .baselines import Balanced
 from .jtt import FirstStageResult
 from ..networks.small import BoostedTrees
@@ -50,8 +51,7 @@ class Trees(Balanced, Fitted):
             raise ValueError(f"the training set has no example of class {missing[0]}; add some.")
         weight = None
         if self.by != "none":
-            balanced = coarse(groups, self.by)
-            weight = balancing_weights(balanced)[balanced.ids]
+            weight = compute_sample_weight("balanced", coarse(groups, self.by).ids)
         how = dict(max_iter=self.epochs, max_leaf_nodes=model.leaves, max_depth=model.depth)
         how |= dict(early_stopping=False, random_state=self.seed)
         best = (-1.0, -1.0)

@@ -121,10 +121,8 @@ def load(
     preparation = read_preparation(folder)
     network = deepcopy(model) if config["own_model"] else bare_network(folder, config, preparation)
     load_finished(network, folder)
-    fitted = None
-    if "temperature.json" in files:
-        what = "the temperature of a model", "value"
-        fitted = read_sealed(run_file(folder, "temperature.json"), what, COPY_AGAIN)["value"]
+    what = "the temperature of a model", "value"
+    fitted = read_sealed(run_file(folder, "temperature.json"), what, COPY_AGAIN)["value"]
     known = dict(identity=files["model.safetensors"], fitted=fitted, device=str(device))
     network = network.to(check_device(device))
     return Predictor(network, preparation, **how_it_predicts(config, preparation.kind) | known)

@@ -172,7 +172,7 @@ def fit_spec(spec: RunSpec, data: Data, **options) -> Fit:  # options: fields of
         options.began(run, config)
     warned = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
     few = validation_note(data)
-    notes = [*data.notes, *([few] if few else []), *getattr(run.source, "notes", ()), *warned]
+    notes = [*data.notes, *([few] if few else []), *run.source.notes, *warned]
     fit = fit_run(run, config, notes, options, data)
     run.ranks, run.called = ALONE, None  # it predicts by itself, and trains no more
     return fit
@@ -200,7 +200,7 @@ def fit_run(
             checkpointer.load(run)
             run.stopped = None if run.stopped == TIME_UP else run.stopped
         # an epoch is told before it is in a checkpoint, so that none is kept and not told
-        callbacks = [Logs(run, options.on_epoch, folder, config)]
+        callbacks = [Logs(run, options.on_epoch, folder, config)] if options.on_epoch else []
         if options.minutes:
             callbacks.append(time_limit(60 * options.minutes - (first["seconds"] if first else 0.0)))
         if folder:

@@ -225,12 +225,10 @@ def run_file(folder, name: str, remedy: str = COPY_AGAIN) -> Path:
         digest = file_digest(path)
     except OSError as e:
         raise ValueError(f"cannot read {str(path)!r} ({e.strerror or e}); {remedy}.") from None
-    if name not in files:
-        raise ValueError(f"{str(path)!r} is not of the run in this folder, by its record; {remedy}.")
-    if digest != files[name]:
+    if digest != files.get(name):
         raise ValueError(
-            f"{str(path)!r} was damaged or replaced after it was written, or its checksum was: "
-            f"it does not fit the one that stands in record.json beside it; {remedy}."
+            f"{str(path)!r} is not the file that record.json has the checksum of: one of the two was damaged "
+            f"or replaced; {remedy}."
         )
     return path
 

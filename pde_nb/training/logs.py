@@ -120,7 +120,7 @@ class Logs:
         self.writer, self.written = None, 0  # of TensorBoard, and the rows that it has
 
     def __call__(self, run, over: bool = False):
-        if len(run.curve) == self.told or not (self.names or self.functions):
+        if len(run.curve) == self.told:
             return
         self.told = len(run.curve)
         rows = curve_rows(run.curve, run.val_groups.names)

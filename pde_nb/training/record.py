@@ -217,7 +217,7 @@ def conclude(run: Trainer, config: dict, notes: list[str], first=None, minutes=N
     "Evaluate the selected model on validation in full and on the test set, once; `first` as of `RunRecord`."
     data = run.data
     judged = [split for split in ("val", "test") if data.evaluation(split).counts.any()]
-    notes = [*notes, *run.notes, *getattr(run.source, "notes", ())]
+    notes = [*notes, *run.notes]
     if len(data.rows("test")) and "test" not in judged:
         notes.append("no test example belongs to an evaluation group; there is nothing to report on")
     overlap = isinstance(data.eval_groups, Overlap)

@@ -17,7 +17,6 @@ from torch import nn
 
 from ..algorithm.expansion import Schedule
 from ..core.arguments import CountOrZero, checked, lookup
-from ..data.batches import Source
 from ..data.blanks import attribute_groups
 from ..data.dataset import Data, check_data
 from ..data.inputs import make_source
@@ -239,13 +238,10 @@ def build(spec: RunSpec, data: Data, bar: bool = True, ranks: Ranks = ALONE) -> 
         )
     data = divided(data, spec.train_by)
     model, weights, own = spec.model, spec.weights, not isinstance(spec.model, str)
-
-    def prepared() -> Source:
+    with ranks.in_turn():
         if not own:
             fetch_weights(model, data.inputs.kind, weights)  # before pictures are decoded
-        return make_source(data, device=spec.device, progress=bar, **spec.inputs)
-
-    source = ranks.in_turn(prepared)
+        source = make_source(data, device=spec.device, progress=bar, **spec.inputs)
     shapes = dict(n_classes=data.n_classes, kind=source.kind, shape=source.shape)
     net = make_model(model, **shapes, weights=weights, seed=spec.seed)
     if own:

@@ -158,10 +158,13 @@ class Trainer:
         "A batch of training as the method sees it, with what the networks say of it."
         if self.called is None:
             self.called = self.ranks.networks(self.networks)
-        at = torch.as_tensor(rows, device=self.device)
+        at, ranks, n = torch.as_tensor(rows, device=self.device), self.ranks, len(rows)
         rng = stream(self.seed, "step", self.epoch, self.step)
+        seed_generators(int(rng.integers(2**32)) + (ranks.rank if n >= ranks.n else 0))
         with self.autocast():
-            x, (scores, *beside) = self.ranks.forward(self.called, self.source.batch, rows, rng)
+            x = self.source.batch(rows, rng, ranks.share(n))
+            scores, *beside = [ranks.whole(net(x).float(), n) for net in self.called]
+        x = x if ranks.n == 1 else None
         return Batch(x, self.y[at], self.groups[at], self.examples[at], scores, tuple(beside))
 
     def train_step(self, rows: np.ndarray):
@@ -199,7 +202,9 @@ class Trainer:
     def end_epoch(self):
         "Evaluate, remember the best, tell the method, and move on to the next epoch."
         self.check_finite()
-        self.ranks.check_buffers(self.networks)
+        if self.ranks.n > 1:  # buffers differ where a layer saw its share alone
+            buffers = [named for net in self.networks for named in net.named_buffers()]
+            self.ranks.check_alike({name: t.double().sum().item() for name, t in buffers})
         seed_generators(int(stream(self.seed, "validation", self.epoch).integers(2**32)))
         found = self.validate()
         self.right = found.right
