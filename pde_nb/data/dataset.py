@@ -15,13 +15,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Int, Int8, Shaped
 
-from pde_nb.algorithm.groups import (
-    Groups,
-    Overlap,
-    as_column,
-    overlapping_groups,
-    random_rank,
-)
+from ..algorithm.groups import Groups, Overlap, as_column, overlapping_groups, random_rank
 from ..core.arguments import lookup
 from ..core.tables import Table
 from pde_nb.data.blanks import (

@@ -25,23 +25,10 @@ from tqdm import tqdm
 from ..core.arguments import number
 from ..core.environment import load_pretrained, need
 from ..core.seals import COPY_AGAIN, read_sealed, write_sealed, write_whole
-from pde_nb.data.batches import (
-    DeviceArray,
-    PixelCode,
-    PixelSource,
-    Source,
-    check_device,
-    decode_all,
-)
+from .batches import DeviceArray, PixelCode, PixelSource, Source, check_device, decode_all
 from .blanks import known_values
 from .dataset import Data
-from pde_nb.data.encoding import (
-    ColumnCode,
-    Standard,
-    as_plain,
-    encode,
-    learn_column,
-)
+from .encoding import ColumnCode, Standard, as_plain, encode, learn_column
 from pde_nb.data.examples import (
     Arrays,
     Columns,

@@ -29,11 +29,7 @@ from ..data.columns import HowRead
 from ..data.dataset import Data
 from ..data.encoding import ColumnCode, Standard, as_plain
 from ..data.examples import Arrays, Columns, Pictures
-from pde_nb.data.inputs import (
-    Preparation,
-    picture_array,
-    prepared,
-)
+from ..data.inputs import Preparation, picture_array, prepared
 from ..networks.text import TextClassifier
 from ..prediction.predictor import Predictor
 from ..prediction.rows import new_rows

@@ -18,15 +18,7 @@ from jaxtyping import Shaped
 from ..core.arguments import did_you_mean, lookup
 from ..data.columns import read
 from ..data.encoding import ColumnCode, spelled
-from pde_nb.data.examples import (
-    Arrays,
-    Columns,
-    Pictures,
-    Texts,
-    find_pictures,
-    make_arrays,
-    open_npy,
-)
+from ..data.examples import Arrays, Columns, Pictures, Texts, find_pictures, make_arrays, open_npy
 from ..data.inputs import Preparation
 from ..data.opening import read_arrays
 from ..data.tables import as_frame, table_pieces, text_column

@@ -25,19 +25,8 @@ from ..methods.base import Method
 from ..methods.trees import Trees
 from ..networks.models import make_model
 from ..networks.text import TextClassifier, text_network
-from pde_nb.prediction.predictor import (
-    Predictor,
-    fit_temperature,
-    outputs,
-    probability_names,
-)
-from pde_nb.training.folder import (
-    load_finished,
-    read_config,
-    read_record_of,
-    run_file,
-    write_csv,
-)
+from ..prediction.predictor import Predictor, fit_temperature, outputs, probability_names
+from .folder import load_finished, read_config, read_record_of, run_file, write_csv
 from .grouped import as_kept
 from .record import RunRecord, count_split
 from .spec import build, decide
