@@ -235,7 +235,7 @@ class Study:
 
     def network(self, data, seed, n=None):
         "What makes batches of some data, and a network with a score for each of `n`: the classes, if None."
-        model = self.task.model or default_model(data.inputs.kind, None)
+        model = self.task.model or default_model(data.inputs)
         how = input_settings(model, data.inputs.kind) | self.task.inputs
         how |= dict(device=self.task.device, progress=False)
         source = make_source(data, **how)

@@ -56,7 +56,7 @@ def shown_columns(opened: DataOptions, n: int) -> dict:
 
     from pde_nb.data.blanks import mask_blanks
     from pde_nb.data.opening import files_of, read_arrays, read_file
-    from pde_nb.data.tables import read_table
+    from pde_nb.data.tables import as_frame
 
     path = Path(opened.data)
     if path.suffix == ".npz" or (path / "x.npy").exists():
@@ -64,7 +64,7 @@ def shown_columns(opened: DataOptions, n: int) -> dict:
     elif files := files_of(path):
         frame = pd.concat(read_file(file).to_pandas() for file in files)
     else:
-        frame = read_table(path / "metadata.csv" if path.is_dir() else path)
+        frame = as_frame(path / "metadata.csv" if path.is_dir() else path)
     here = [name for name in opened.attribute or () if name in frame]
     frame = mask_blanks(frame, here, opened.unlabelled)
     return {str(name): frame[name].to_numpy(object) for name in frame}

@@ -135,8 +135,3 @@ class Guess:
         codes = np.unravel_index(self.groups.ids, self.groups.shape)
         every = zip(self.groups.variables[1:], self.groups.values[1:], codes[1:])
         return {name: values[code] for name, values, code in every}
-
-    @property
-    def training(self) -> Groups:
-        "The groups of the training examples."
-        return self.groups.part(np.flatnonzero(self.split == 0))

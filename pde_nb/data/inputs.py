@@ -274,13 +274,12 @@ def make_source(
         source = ArraySource(inputs, learned, device)
         source.notes, source.settings = tuple(notes), (what, standardised, np.packbits(train).tobytes())
         return source
-    side = 224 if size is None else size
+    side = 224 if kind == "pictures" and size is None else size
     x = inputs.x if kind == "pixels" else decode_all(inputs, side, cache, progress, centre)
     source = PixelSource(inputs, x, normalise=normalise, augment=augment or (), device=device)
     if centre is not None:
         source.version += f" centre {centre}"
-    pictures = dict(size=side, centre=centre) if kind == "pictures" else {}
-    source.learned = dict(pixels=replace(source.code, **pictures))
+    source.learned = dict(pixels=replace(source.code, size=side, centre=centre))
     return source
 
 # %% ../../nbs/04_data/11_inputs.ipynb #pr000006
@@ -387,21 +386,17 @@ def write_preparation(folder, preparation: Preparation):
 def read_preparation(folder) -> Preparation:
     "The preparation in a folder. Raises `ValueError` for one that is not there or damaged."
     folder = Path(folder)
-    plain = with_tuples(read_sealed(folder / "preparation.json", PREPARATION, COPY_AGAIN))
-    tokenizer = None
-    if tokens := plain["tokens"]:
-        tokens, library = TokenCode(**with_tuples(tokens)), need("transformers", "a model of texts")
+    made = with_tuples(read_sealed(folder / "preparation.json", PREPARATION, COPY_AGAIN))
+    made["attributes"] = with_tuples(made["attributes"])
+    made["codes"] = tuple(map(ColumnCode.from_dict, made["codes"]))
+    made["standard"] = made["standard"] and Standard.from_dict(made["standard"])
+    made["pixels"] = made["pixels"] and PixelCode(**with_tuples(made["pixels"]))
+    if made["tokens"]:
+        made["tokens"] = tokens = TokenCode(**with_tuples(made["tokens"]))
         how = dict(padding_side=tokens.side, model_input_names=list(tokens.inputs), **tokens.special)
-        tokenizer = library.PreTrainedTokenizerFast(tokenizer_file=str(folder / "tokenizer.json"), **how)
-    return Preparation(
-        **{name: plain[name] for name in ("kind", "classes", "label", "group_by", "shape", "image")},
-        attributes=with_tuples(plain["attributes"]),
-        codes=tuple(map(ColumnCode.from_dict, plain["codes"])),
-        standard=plain["standard"] and Standard.from_dict(plain["standard"]),
-        pixels=plain["pixels"] and PixelCode(**with_tuples(plain["pixels"])),
-        tokens=tokens,
-        tokenizer=tokenizer,
-    )
+        fast = need("transformers", "a model of texts").PreTrainedTokenizerFast
+        made["tokenizer"] = fast(tokenizer_file=str(folder / "tokenizer.json"), **how)
+    return Preparation(**made)
 
 
 def with_tuples(plain: dict) -> dict:

@@ -98,13 +98,7 @@ def open_path(
     else:
         opener, known = from_table, TABLE | ({"image", "root"} if "image" in given else set())
     check_options(path.name, given, known | {"label", "attribute"})
-    if not given.get("label"):
-        hint = ""
-        if path.suffix in (".csv", ".tsv"):
-            with open(path, encoding="utf-8", errors="replace") as file:
-                hint = f" Its first line is: {file.readline().strip()[:300]}"
-        raise ValueError(f"--label is missing: which column of {path.name} holds the label?{hint}")
-    return opener(path, **given)
+    return opener(path, **{"label": ""} | given)
 
 
 def check_options(what: str, given: dict, known: set):
@@ -138,9 +132,8 @@ def open_arrays(path: Path, label: str, attribute=None, split: str = "split", **
     """Data from an .npz file whose inputs are called x, or from a folder with x.npy and the other arrays.
 
     Raises `ValueError` as `read_arrays` does."""
-    names = [label, *listify(attribute)]
-    arrays = read_arrays(path, "x", *names, others=[split])
-    y, *columns = (np.array(arrays[name]) for name in names)
+    arrays = read_arrays(path, "x", label, *listify(attribute), others=[split])
+    columns = {name: np.array(arrays[name]) for name in listify(attribute)}
     x = path / "x.npy" if path.is_dir() else arrays["x"]
     options = {"name": path.stem} | options
-    return from_arrays(x, y, dict(zip(names[1:], columns)), arrays.get(split), label=label, **options)
+    return from_arrays(x, np.array(arrays[label]), columns, arrays.get(split), label=label, **options)

@@ -27,7 +27,7 @@ from ..core.seals import writable_folder
 from .dataset import SPLITS, Data, make_data, split_codes
 from .examples import Pictures, Texts, file_states, find_pictures
 from .opening import check_options, open_path
-from .tables import read_table, text_column
+from .tables import as_frame, text_column
 
 # %% ../../nbs/04_data/08_published.ipynb #f81762a0
 PUBLISHED = {  # tab:app-datanum and the papers it cites: examples per group in train, val, test
@@ -145,7 +145,7 @@ def published_rows(name: str, folder: Path):  # a DataFrame
 def table_of(path: Path, literal):
     "A table of a set; a .txt file of CelebA has a line with its length first, or no line of names."
     if path.suffix == ".csv":
-        return read_table(path, literal)
+        return as_frame(path, literal)
     if path.name.startswith("list_eval"):
         return pd.read_csv(path, sep=r"\s+", header=None, names=["image_id", "partition"])
     return pd.read_csv(path, sep=r"\s+", skiprows=1).rename_axis("image_id").reset_index()

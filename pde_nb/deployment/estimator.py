@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..algorithm.groups import make_groups, random_rank
 from ..core.arguments import number
 from ..data.dataset import from_arrays
+from ..data.tables import as_frame
 from ..training.fit import robust_fit
 
 # %% ../../nbs/12_deployment/01_estimator.ipynb #es000007
@@ -38,10 +39,7 @@ def attribute_columns(sensitive_features) -> dict[str, np.ndarray]:
     "Columns of attributes by name."
     if sensitive_features is None:
         return {}
-    given = sensitive_features
-    if isinstance(given, dict):  # by position, whatever the index of each is
-        given = {name: np.asarray(values) for name, values in given.items()}
-    table = pd.DataFrame(given)
+    table = as_frame(sensitive_features)
     if isinstance(table.columns, pd.RangeIndex):  # of an array
         table = table.add_prefix("sensitive_feature_")
     return {str(name): values.to_numpy(object) for name, values in table.items()}

@@ -227,7 +227,7 @@ def represent(
     Raises `ValueError` for a network that fails on two rows, and for numbers that are not finite."""
     kind = data.inputs.kind
     if model is None:
-        model = default_model(kind, data.inputs.x.shape[1:] if hasattr(data.inputs, "x") else None)
+        model = default_model(data.inputs)
     options = ({} if isinstance(model, nn.Module) else input_settings(str(model), kind)) | (inputs or {})
     never = ("augment", "normalise") if kind in ("features", "table") else ("augment",)
     options = {name: value for name, value in options.items() if name not in never}

@@ -121,10 +121,10 @@ def vision_model(name: str, n_classes: int, weights: str, seed: int) -> nn.Modul
     return model
 
 # %% ../../nbs/05_networks/05_models.ipynb #7ff1ff44
-def default_model(kind: str, shape: tuple | None) -> str:
-    "The name of a sensible model for inputs of a kind, and examples of a shape; None where they have none."
-    large = kind == "pixels" and max(shape[1:]) > 32 and shape[0] == 3
-    return USUAL["pictures" if large else kind]
+def default_model(inputs) -> str:
+    "The name of a sensible model for the inputs of a data set."
+    large = inputs.kind == "pixels" and max(inputs.x.shape[2:]) > 32 and inputs.x.shape[1] == 3
+    return USUAL["pictures" if large else inputs.kind]
 
 
 def input_settings(name: str, kind: str) -> dict:  # keyword arguments for `make_source`

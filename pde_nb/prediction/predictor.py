@@ -29,7 +29,6 @@ from ..core.tables import csv_text
 from ..data.batches import Source, settings_digest
 from ..data.examples import file_states
 from ..data.inputs import Preparation, prepared
-from ..data.opening import files_of
 from .rows import NewRows, new_rows, pictures_in
 
 # %% ../../nbs/08_prediction/02_predictor.ipynb #pr000007
@@ -230,7 +229,7 @@ def identity_of(predictor: Predictor, rows, how: dict) -> str:
     if not isinstance(rows, (str, Path)) or not Path(rows).exists():
         return ""
     place = Path(rows).absolute()
-    parts = [""] if place.is_file() else pictures_in(place) or files_of(place) or place.glob("x.npy")
+    parts = [""] if place.is_file() else pictures_in(place) or place.glob("x.npy")
     names = [str(place / part) for part in parts]
     about = predictor.identity, predictor.batch, predictor.temperature
     return settings_digest(*about, names, file_states(place, names).tolist(), sorted(how.items()))

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Shaped
 
-from ..core.arguments import did_you_mean, lookup
+from ..core.arguments import lookup
 from ..data.columns import read
 from ..data.encoding import ColumnCode, spelled
 from ..data.examples import Arrays, Columns, Pictures, Texts, find_pictures, make_arrays, open_npy
@@ -79,13 +79,8 @@ def frames(rows, preparation: Preparation, columns: list[str], size: int, keep, 
         pieces = (whole.iloc[i : i + size] for i in range(0, len(whole), size))
     at = 0
     for frame in pieces:
-        names = frame.columns.tolist()
-        missing = [f"{name!r}{did_you_mean(name, names)}" for name in [*columns, *keep] if name not in names]
-        if missing:
-            raise ValueError(
-                f"the rows lack the column{'s' * (len(missing) > 1)} {', '.join(missing)}, which the model "
-                f"was trained on or which is to be kept; they have {', '.join(names)}."
-            )
+        for name in [*columns, *keep]:
+            lookup(name, dict.fromkeys(frame), "the rows lack a column:")
         if at + len(frame) > skip:
             rest = frame[max(skip - at, 0) :]
             kept = {name: rest[name].astype(object) for name in keep}
@@ -97,10 +92,10 @@ def frames(rows, preparation: Preparation, columns: list[str], size: int, keep, 
 def table_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iterator[NewRows]:
     "The rows of a table, piece by piece."
     for at, frame, kept in frames(rows, preparation, preparation.columns, size, keep, skip):
-        columns = {code.name: new_cells(frame[code.name], code) for code in preparation.codes}
-        remarks = np.full(len(frame), "", object)
+        columns, remarks = {}, np.full(len(frame), "", object)
         for code in preparation.codes:
-            values, column = columns[code.name], frame[code.name]
+            column = frame[code.name]
+            columns[code.name] = values = new_cells(column, code)
             known = code.known(values)
             check_same_column(column, known, code, at)
             for row in np.flatnonzero(~known):

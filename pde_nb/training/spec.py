@@ -128,8 +128,7 @@ def chosen_model(model, data: Data, base: Preset | None, network: str | None = N
     if model is None and base:
         return base.model
     if model is None:
-        shape = data.inputs.x.shape[1:] if hasattr(data.inputs, "x") else ()
-        model = default_model(data.inputs.kind, shape)
+        model = default_model(data.inputs)
     if network and model in SMALL:
         return network
     if Path(model).is_dir() and not any(str(model) in names for names in model_names().values()):
