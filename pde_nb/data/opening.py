@@ -98,7 +98,9 @@ def open_path(
     else:
         opener, known = from_table, TABLE | ({"image", "root"} if "image" in given else set())
     check_options(path.name, given, known | {"label", "attribute"})
-    return opener(path, **{"label": ""} | given)
+    if not given.get("label"):
+        raise ValueError(f"--label is missing: name the column of {path.name} that holds the label.")
+    return opener(path, **given)
 
 
 def check_options(what: str, given: dict, known: set):
