@@ -93,7 +93,7 @@ def evaluate(
             how["train_counts"] = dict(zip(record.counts("val").names, record.train_counts))
         judged = pde_nb.judge(pde_nb.load(run, device=device or "cpu"), other, **how)
         return answer(json, judged.to_dict(), f"{title} on {other}", judged)
-    opened = open_again(run, data, root)
+    opened = open_again(record, data, root)
     now = replace(record, evaluated={split: pde_nb.evaluate_run(run, opened, split, device=device)})
     title = f"{title} · {record.config['data']} · seed {record.seed}, {split_heading(now, split)}"
     found = now.figures(split)
@@ -125,7 +125,7 @@ def report(runs: list[str], /, *, html: bool = False, out: Output = None, data: 
     if data and not folder:
         raise ValueError(f"--data {data}: it is for the page of one run with its model; leave it out.")
     try:
-        page = page_of(records, open_again(folder, data) if folder else None)
+        page = page_of(records, open_again(records[0], data) if folder else None)
     except (ValueError, ImportError) as e:
         if data or not folder:
             raise

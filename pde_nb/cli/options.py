@@ -115,22 +115,18 @@ def open_typed(opened: dict):  # a `Data`
 
 
 def open_again(
-    run,  # folder of a finished run
+    record,  # of a finished run
     data=None,  # where the data is now, if it was moved
     root=None,
 ):  # a `Data`
     "The data of a run, opened as for training. Raises `ValueError` for a run that does not know its data."
-    from pde_nb.training.folder import read_config
-    from pde_nb.training.grouped import as_kept
-
-    opened = read_config(run).get("opened")
-    if not opened:
+    if not record.opened:
         raise ValueError(
-            f"the run in {str(run)!r} was started from Python, and does not know where its data is; "
-            "open the data there and use pde_nb.evaluate_run(folder, data)."
+            f"the run in {str(record.folder)!r} was started from Python, and does not know where its data "
+            "is; open the data there and use pde_nb.evaluate_run(folder, data)."
         )
     moved = {name: value for name, value in dict(data=data, root=root).items() if value}
-    return as_kept(run, open_typed(opened | moved))
+    return open_typed(record.opened | moved)
 
 
 def data_words(opened: dict) -> list[str]:

@@ -29,19 +29,18 @@ from pde_nb.comparison.trials import (
 )
 from ..core.arguments import Count, checked, lookup, visible
 from ..core.environment import check_one_process
-from ..core.seals import surroundings, sweep, writable_folder, write_sealed
+from ..core.seals import InUse, hold, surroundings, sweep, writable_folder, write_sealed
 from ..core.statistics import Summary
 from ..core.tables import Table
 from ..data.dataset import Data, check_data
 from ..methods.base import CannotRun, Fitted, Method
 from ..methods.registry import METHODS, find_method
 from ..training.fit import fit_spec
-from ..training.folder import InUse, hold
 from ..training.grouped import save_groups, with_groups
 from ..training.logs import asked_logs
 from ..training.presets import DEFAULTS
 from ..training.record import RunRecord
-from ..training.spec import decide
+from ..training.spec import chosen_method, decide
 
 # %% ../../nbs/11_comparison/02_comparison.ipynb #06160b01
 LENGTHS = "epochs first_epochs warmup_epochs expand_by expand_every n_expansions".split()
@@ -169,11 +168,10 @@ def within_budget(
     schedule="auto",  # of methods that have one
 ) -> Method:
     "The method as the budget allows. Raises `ValueError` for too small a budget, with one that is enough."
-    groups = data.groups("train")
-    if isinstance(method, str):
-        method = find_method(method).defaults(data.inputs.kind, groups)
-    if schedule != "auto" and "schedule" in method.setting_names():
-        method = method.changed({"schedule": schedule}, groups)
+    kind, groups = data.inputs.kind, data.groups("train")
+    method = chosen_method(method, None, "auto", kind, groups)
+    if "schedule" in method.setting_names():
+        method = chosen_method(method, None, schedule, kind, groups)
     return method if passes is None else method.within(passes, groups, len(data.rows("val")))
 
 # %% ../../nbs/11_comparison/02_comparison.ipynb #509904da

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['VERSION', 'SEAL', 'MAKE_AGAIN', 'COPY_AGAIN', 'CONFIG', 'RECORD', 'RESULT', 'sweep', 'writable_folder', 'write_whole',
-           'content_digest', 'with_seal', 'write_sealed', 'with_origin', 'read_sealed', 'read_measurement',
-           'file_digest']
+           'InUse', 'hold', 'content_digest', 'with_seal', 'write_sealed', 'with_origin', 'read_sealed',
+           'read_measurement', 'file_digest']
 
 # %% ../../nbs/01_core/07_seals.ipynb #se000004
 import hashlib
@@ -14,6 +14,7 @@ import os
 import secrets
 import sys
 import tempfile
+import warnings
 from contextlib import suppress
 from pathlib import Path
 
@@ -56,6 +57,30 @@ def write_whole(path, write):
     finally:
         with suppress(OSError):
             temporary.unlink()
+
+
+class InUse(ValueError):
+    "Another process is writing to a file or a folder."
+
+
+def hold(place: Path):  # a `FileLock`
+    """The lock of a file or a folder, held until `release` or the end of the process.
+
+    Raises `InUse` when another process holds it; warns where the file system has no locks.
+    """
+    from filelock import FileLock, Timeout
+
+    place = Path(place)
+    lock = FileLock(place / ".lock" if place.is_dir() else f"{place}.lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        text = f"another process is writing to {str(place)!r}; wait for it, or name another place."
+        raise InUse(text) from None
+    except (NotImplementedError, OSError) as e:
+        text = f"the file system of {str(place)!r} has no locks ({str(e) or 'not supported'})"
+        warnings.warn(f"{text}; take care that no two runs write there.")
+    return lock
 
 # %% ../../nbs/01_core/07_seals.ipynb #se000007
 VERSION = 1  # of the form of documents; those of the first versions of the library do not say it

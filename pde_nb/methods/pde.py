@@ -60,11 +60,9 @@ class PDE(Method):
     needs_groups = ("train",)
 
     @classmethod
-    def defaults(cls, kind: str, groups: Groups, schedule: Schedule | str = "auto") -> "PDE":
-        "PDE with plain settings for a kind of data."
-        if schedule == "fixed" and kind == "texts":
-            schedule = default_schedule(groups, **FOR_TEXTS)
-        return cls(schedule=schedule)
+    def defaults(cls, kind: str, groups: Groups) -> "PDE":
+        "PDE that sets its schedule itself, for any kind of data."
+        return cls()
 
     def within(self, passes: float, groups: Groups, n_val: int = 0) -> "PDE":
         """The method within a budget: as many rounds as it holds, or a fixed schedule whose warm-up is half

@@ -18,13 +18,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
-from filelock import FileLock, Timeout
 from jaxtyping import Float, Int, Shaped
 from scipy.special import logsumexp
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from ..core.seals import read_sealed, write_sealed
+from ..core.seals import hold, read_sealed, write_sealed
 from ..core.tables import csv_text
 from ..data.batches import Source, settings_digest
 from ..data.examples import file_states
@@ -210,11 +209,7 @@ def held(out: Path):
     "Inside, a new .csv file is this process's. `ValueError` for any other, and while another writes it."
     if out.suffix != ".csv" or not out.absolute().parent.is_dir():
         raise ValueError(f"{str(out)!r}: predictions are written to a .csv file, in a folder that is there.")
-    lock = FileLock(out.with_name(out.name + ".lock"))
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise ValueError(f"another process is writing {str(out)!r}; wait, or name another file.") from None
+    lock = hold(out)
     try:
         if out.exists():
             raise ValueError(f"{str(out)!r} is there already; name another file, or move it away.")

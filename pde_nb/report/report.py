@@ -229,12 +229,7 @@ def report(
         return runs_page(records)
     run, found, maps = getattr(runs[0], "run", None), why, None
     if run is None and data is not None and (mistakes or attention):
-        if records[0].folder is None:
-            raise ValueError(
-                f"{records[0].name!r} is a record without weights, so its mistakes cannot be shown; name the "
-                "folder of the run, or leave the data out."
-            )
-        run = reopened(records[0].folder, data, **options)
+        run = reopened(records[0], data, **options)
     if run and mistakes:
         found = answers(run, split, mistakes)
     if run and attention and run.data.inputs.kind in ("pictures", "pixels"):

@@ -4,11 +4,10 @@
 
 # %% auto #0
 __all__ = ['predictor_of', 'logits_of', 'how_it_predicts', 'prediction_columns', 'group_of_rows', 'save_portable', 'load',
-           'own_config', 'bare_network', 'reopened', 'evaluate_run']
+           'check_model', 'reopened', 'evaluate_run']
 
 # %% ../../nbs/09_training/13_finished.ipynb #fi00003
 import warnings
-from copy import deepcopy
 from pathlib import Path
 
 import numpy as np
@@ -26,8 +25,8 @@ from ..methods.trees import Trees
 from ..networks.models import make_model
 from ..networks.text import TextClassifier, text_network
 from ..prediction.predictor import Predictor, fit_temperature, outputs, probability_names
-from .folder import load_finished, read_config, read_record_of, run_file, write_csv
-from .grouped import as_kept
+from .folder import load_finished, read_record_of, run_file, write_csv
+from .grouped import with_kept
 from .record import RunRecord, count_split
 from .spec import build, decide
 from .trainer import EVAL_BATCH, Trainer
@@ -102,13 +101,20 @@ def load(
     given.
     """
     folder = Path(folder)
-    config = own_config(folder, model)
-    files = read_record_of(folder)["files"]
+    record = read_record_of(folder)
+    config, files = record["config"], record["files"]
+    check_model(config, model)
     for name in FILES:
         if name in files:
             run_file(folder, name)
     preparation = read_preparation(folder)
-    network = deepcopy(model) if config["own_model"] else bare_network(folder, config, preparation)
+    if "network.json" in files:
+        what = "the architecture of a network", "config"
+        network = text_network(read_sealed(run_file(folder, "network.json"), what, COPY_AGAIN)["config"])
+    else:
+        name = model if config["own_model"] else config["model"]
+        shapes = dict(n_classes=len(preparation.classes), kind=preparation.kind, shape=preparation.shape)
+        network = make_model(name, **shapes, weights=None)
     load_finished(network, folder)
     what = "the temperature of a model", "value"
     fitted = read_sealed(run_file(folder, "temperature.json"), what, COPY_AGAIN)["value"]
@@ -117,37 +123,30 @@ def load(
     return Predictor(network, preparation, **how_it_predicts(config, preparation.kind) | known)
 
 
-def own_config(folder: Path, model) -> dict:
-    "The config of a run. Raises `ValueError` where its module is the user's own and is not given."
-    config = read_config(folder)
+def check_model(config: dict, model):
+    "Raises `ValueError` where the module of a run is the user's own and is not given."
     if config["own_model"] and model is None:
         raise ValueError(
             f"the run's model is a {config['model']} of your own, and a folder holds its weights only: "
             "pass it as model=…."
         )
-    return config
-
-
-def bare_network(folder: Path, config: dict, preparation: Preparation) -> nn.Module:
-    "The network of a run, its weights at random."
-    if preparation.kind == "texts":
-        what = "the architecture of a network", "config"
-        return text_network(read_sealed(run_file(folder, "network.json"), what, COPY_AGAIN)["config"])
-    shapes = dict(n_classes=len(preparation.classes), kind=preparation.kind, shape=preparation.shape)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        return make_model(config["model"], **shapes, weights=None)
 
 # %% ../../nbs/09_training/13_finished.ipynb #fi00013
-def reopened(folder, data: Data, model=None, device=None, inputs: dict | None = None) -> Trainer:
+def reopened(record: RunRecord, data: Data, model=None, device=None, inputs: dict | None = None) -> Trainer:
     "A finished run with its selected weights, ready to predict; arguments and errors as in `evaluate_run`."
-    folder = Path(folder)
-    config, data = own_config(folder, model), as_kept(folder, data)
-    if config["data_digest"] != data.digest:
+    folder, config = record.folder, record.config
+    if folder is None:
+        raise ValueError(f"{record.name!r} is a record without weights; name the folder of the run.")
+    check_model(config, model)
+    kept = None if data.guess else record.kept
+    of = kept.record["asked"]["data"] if kept else config["data_digest"]
+    if of != data.digest:
         raise ValueError(
-            f"the run in {str(folder)!r} is of other data: fingerprint {config['data_digest']}, "
-            f"not {data.digest}. Labels, split, groups or inputs differ."
+            f"the run in {str(folder)!r} is of other data: fingerprint {of}, not {data.digest}. Labels, "
+            "split, groups or inputs differ."
         )
+    if kept:
+        data = with_kept(data, kept)
     options = {name: tuple(v) if isinstance(v, list) else v for name, v in config["inputs"].items()}
     what = dict(weights=None, device=device, inputs=options | (inputs or {}), bf16=config["settings"]["bf16"])
     with warnings.catch_warnings():
@@ -172,10 +171,11 @@ def evaluate_run(
     Raises `ValueError` for an unfinished or damaged run, other data, and a model that cannot be rebuilt.
     Warns with `RuntimeWarning` where counts are not those of the record.
     """
-    run = reopened(folder, data, model, device, inputs)
+    record = RunRecord.read(folder)
+    run = reopened(record, data, model, device, inputs)
     if not run.data.evaluation(split).counts.any():
         raise ValueError(f"the data has no {split} split with examples in a group; name another.")
-    counts, record = count_split(run, split), RunRecord.read(folder)
+    counts = count_split(run, split)
     same_device = torch.device(record.config["device"]).type == run.device.type
     if split in record.evaluated and same_device and not inputs:
         had = record.counts(split)

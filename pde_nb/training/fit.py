@@ -29,7 +29,7 @@ from .. import __version__
 from ..algorithm.groups import Groups, Overlap, group_sum, random_rank
 from ..core.arguments import Checked, CountOrZero, NonNegative, Positive, checked, lookup
 from ..core.environment import check_one_process
-from ..core.seals import content_digest, with_origin, writable_folder
+from ..core.seals import content_digest, hold, with_origin, writable_folder
 from ..core.tables import percent
 from ..data.dataset import SPLITS, Data
 from ..grouping.labelling import validation_note
@@ -45,11 +45,10 @@ from pde_nb.training.folder import (
     TIME_UP,
     Checkpointer,
     can_go_on,
-    check_files,
     claim,
     flat,
-    hold,
     load_finished,
+    read_record_of,
     run_file,
     save_model,
     take_run,
@@ -273,7 +272,9 @@ def read_result(folder: Path, run: Trainer, is_first: bool) -> RunRecord:
     "Take the weights of a finished run, and what its method has learned; its record."
 
     def read():
-        check_files(folder)
+        for name in read_record_of(folder, REMEDY)["files"]:
+            if (folder / name).exists():  # also what is not read here may not be damaged
+                run_file(folder, name, REMEDY)
         load_finished(run.model, folder, REMEDY)
         learned = None
         if is_first and run.method.learned:  # for the second stage
@@ -396,7 +397,7 @@ def climb(
                 continue
             spent += fit.record.cost["seconds"]
             looks = fit.run and fit.run.looks
-            looks = looks or load_state(run_file(out, "looks.safetensors"), "looks")["looks"]
+            looks = looks or load_state(run_file(out, "looks.safetensors", REMEDY), "looks")["looks"]
             looks = np.unpackbits(np.asarray(looks), axis=1, count=len(groups)).astype(bool)
             right = cross_fitted(looks, groups)
             draws = worst_draws(best[1] if best else right, right, groups)

@@ -23,12 +23,12 @@ from pde_nb.algorithm.metrics import (
     worst_interval,
 )
 from ..core.arguments import lookup
-from ..core.seals import COPY_AGAIN, RECORD, read_sealed, with_origin
+from ..core.seals import CONFIG, COPY_AGAIN, RECORD, read_sealed, with_origin
 from ..core.tables import Table, percent, rearm
 from ..data.blanks import Guess
 from ..data.inputs import PREPARATION
 from ..methods.registry import method_title
-from .folder import PARTS, kept_guess, read_config, read_record_of, run_file, write_record_of
+from .folder import GROUPS_FILE, PARTS, read_guess, read_record_of, run_file, write_record_of
 from .trainer import Trainer
 
 # %% ../../nbs/09_training/10_record.ipynb #rc00002
@@ -125,8 +125,10 @@ class RunRecord:
         plain = read_record_of(path, remedy)
         where, files = dict(name=path.resolve().name, folder=path), plain["files"]
         if any((path / name).exists() for name in files):  # else it is a record alone
-            where["opened"] = read_config(path, remedy).get("opened")
-            where["kept"] = kept_guess(path, remedy)
+            config = read_sealed(run_file(path, "config.json", remedy), CONFIG, remedy)
+            where["opened"] = config.get("opened")
+            if GROUPS_FILE in files:
+                where["kept"] = read_guess(run_file(path, GROUPS_FILE, remedy))
             if "ledger.csv" in files:
                 columns = dict(usecols=["group", "stage", "epoch"], dtype=dict(group=str))
                 ledger = pd.read_csv(run_file(path, "ledger.csv", remedy), keep_default_na=False, **columns)

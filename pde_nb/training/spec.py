@@ -21,6 +21,7 @@ from ..data.blanks import attribute_groups
 from ..data.dataset import Data, check_data
 from ..data.inputs import make_source
 from ..methods.base import Method, describe
+from ..methods.pde import FOR_TEXTS, default_schedule
 from ..methods.registry import find_method
 from pde_nb.networks.models import (
     SMALL,
@@ -204,10 +205,9 @@ def chosen_method(method, base: Preset | None, schedule, kind: str, groups) -> M
     elif isinstance(method, type):
         method = method()
     elif not isinstance(method, Method):
-        cls = find_method(method)
-        if "schedule" in inspect.signature(cls.defaults).parameters:
-            return cls.defaults(kind, groups, schedule)
-        method = cls.defaults(kind, groups)
+        method = find_method(method).defaults(kind, groups)
+    if schedule == "fixed" and kind == "texts":
+        schedule = default_schedule(groups, **FOR_TEXTS)
     return method if schedule == "auto" else method.changed({"schedule": schedule}, groups)
 
 
