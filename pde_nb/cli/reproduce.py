@@ -121,15 +121,13 @@ def computed(label: str, jobs, preset, seeds, methods, changes):
         for row in found:  # the figures remain
             del row["evaluations"], row["curve"]
         return record | dict(rows=found), text, None
-    title, rows, fig = LABELS[label].title, [], None
+    title = LABELS[label].title
     if label.startswith("tab:"):
         table = plain_table(label)
         return dict(label=label, title=title, rows=table.rows), f"{label}: {title}\n{table}", None
     if label == "fig:data":
-        fig = fig_data()
-    else:
-        for method, at in synthetic.SYNTHETIC_PANELS[label]:
-            rows += synthetic.seed_records(setting, at, 0, [method])
-        fig = synthetic.fig_synthetic(label, rows)
-    about = f", preset {preset!r}, seed 0" if rows else ""
-    return dict(label=label, title=title, about=about, rows=rows), f"{label}: {title}{about}", fig
+        return dict(label=label, title=title, rows=[]), f"{label}: {title}", fig_data()
+    panels = synthetic.SYNTHETIC_PANELS[label]
+    rows = sum((synthetic.seed_records(setting, case, 0, [method]) for method, case in panels), [])
+    record = dict(label=label, title=title, about=f", preset {preset!r}, seed 0", rows=rows)
+    return record, f"{label}: {title}{record['about']}", synthetic.fig_synthetic(rows)

@@ -32,10 +32,10 @@ class Claim(NamedTuple):
     verdict: str  # one of `VERDICTS`
     number: str  # what the measured number is
 
-    def verdict_from(self, printed: bool, restated: bool, step: bool) -> str:
+    def verdict_from(self, printed: bool, restated: bool) -> str:
         "The verdict where a check found what it says, else that the claim fails."
-        says = (self.verdict in (HOLDS, GIVEN, GAP), True, self.verdict != GAP)
-        return self.verdict if (printed, restated, step) == says else FAILS
+        says = self.verdict in (HOLDS, GIVEN, GAP), True
+        return self.verdict if (printed, restated) == says else FAILS
 
 # %% ../../nbs/03_theory/12_claims.ipynb #c593b063
 SLACK = "smallest slack of either side, over 3ηβ³x_j²"
@@ -83,10 +83,9 @@ def check_claim(label: str) -> dict:
         found = claim.check()
     return dict(
         label=label,
-        verdict=claim.verdict_from(found.as_printed, found.restated, found.step),
+        verdict=claim.verdict_from(found.as_printed, found.restated),
         printed={case: bool(holds) for case, holds in found.printed.items()},
         restated=bool(found.restated),
-        step=bool(found.step),
         margin=float(f"{found.number:.4g}"),
         measured=claim.number,
     )

@@ -91,9 +91,7 @@ def draw_sample(
     Raises `ValueError` for a balanced sample that does not divide into four groups.
     """
     if balanced and n % 4:
-        raise ValueError(
-            f"n={n} does not divide into four equal groups; a balanced sample needs a multiple of 4."
-        )
+        raise ValueError(f"n={n} does not divide into four equal groups; take a multiple of 4.")
     v_c, v_s = features if features is not None else draw_features(model.dim, rng, dtype)
     if balanced:
         y, a = np.repeat([[-1, -1, 1, 1], [-1, 1, -1, 1]], n // 4, axis=1)

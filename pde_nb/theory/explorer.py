@@ -61,9 +61,7 @@ def explore(
         run = dict(core=c.max(-1), spurious=s.max(-1))
         run |= dict(F_c=feature_output(c, beta_c), F_s=feature_output(s, beta_s))
     if not all((abs(curve) < 1e5).all() for curve in run.values()):
-        raise ValueError(
-            f"lr={lr:.3g}: the steps are too long; take a smaller learning rate or less momentum."
-        )
+        raise ValueError(f"lr={lr:.3g}: the steps are too long; take a smaller lr or less momentum.")
     says = "core" if beta_c > beta_s else "silent"  # `sec:implication`, its second condition and its first
     if beta_c**3 < beta_s**3 * (2 * alpha - 1):
         says = "spurious"

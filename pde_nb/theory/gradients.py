@@ -23,7 +23,6 @@ class Found(NamedTuple):
     printed: dict[str, bool]  # whether it holds as printed, in each case of its assumptions
     restated: bool  # whether it holds as we restate it
     number: float  # what was measured
-    step: bool = True  # whether the step of the printed proof that was tested holds
 
     @property
     def as_printed(self) -> bool:

@@ -81,17 +81,15 @@ def limit_race(
     """The population in dimension d with J = ⌈log² d⌉ filters, mean over five draws: ηT until the feature's
     output is at half of the log-odds (1 for the core feature), and how much the largest alignment with the
     other feature grew."""
-    core = feature == "core"
-    alpha_hat, target = (0.5, 1.0) if core else (0.9, 0.5 * logit(0.9))
-    betas = (strength, other) if core else (other, strength)
-    racing, waiting = (0, 1) if core else (1, 0)
+    at, alpha_hat, target = (0, 0.5, 1.0) if feature == "core" else (1, 0.9, 0.5 * logit(0.9))
+    betas = (other, strength) if at else (strength, other)
     races = []
     for seed in range(5):
         start = dim**scale * np.random.default_rng(seed).standard_normal((2, n_filters(dim)))
         for *end, time in race(*start, alpha_hat, *betas):
-            if feature_output(end[racing], strength) >= target:
+            if feature_output(end[at], strength) >= target:
                 break
-        races.append((time, end[waiting].max() / start[waiting].max()))
+        races.append((time, end[1 - at].max() / start[1 - at].max()))
     return tuple(np.mean(races, 0))
 
 
