@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
+from joblib.externals.loky import get_reusable_executor
 from matplotlib.figure import Figure
 from scipy.special import stdtrit
 from threadpoolctl import threadpool_limits
@@ -246,7 +247,10 @@ def run_tasks(
 ) -> list:  # what the tasks return, in their order
     "Work through tasks, side by side."
     results = Parallel(jobs, return_as="generator")(delayed(task)(*given) for task, *given in tasks)
-    return list(tqdm(results, total=len(tasks), desc=what, unit="run", disable=None))
+    results = list(tqdm(results, total=len(tasks), desc=what, unit="run", disable=None))
+    if jobs > 1:
+        get_reusable_executor().shutdown(wait=True)  # idle processes would keep this one from ending
+    return results
 
 # %% ../../nbs/03_theory/08_experiment.ipynb #mv000037
 WIDEST = 0.5  # of an interval that can decide
