@@ -17,7 +17,7 @@ from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader
 
 from .algorithm.groups import Groups, Overlap, make_groups, warn_of_gaps
-from .algorithm.metrics import averages, count_correct
+from .algorithm.metrics import count_correct, figures
 from .algorithm.schedule import ExpansionBatches, check_identity
 from .core.environment import need
 from .methods.base import Method, describe
@@ -65,13 +65,13 @@ def group_metrics(
                 "examples."
             )
         counts = count_correct(scores.argmax(1) if scores.ndim == 2 else scores, labels, groups)
-        means = averages(counts) | {"worst_group": counts.worst_group}
-        figures = {name: means[name] for name in ("worst_group", "average", "group_mean")}
+        whole = figures(counts)
+        told = {name: getattr(whole, name) for name in ("worst_group", "average", "group_mean")}
         filled = np.flatnonzero(counts.total)
         for group in filled if len(filled) <= 50 else ():  # more are too many to be logged one by one
             name = re.sub(r"[^\w.-]+", "_", counts.names[group])
-            figures[f"accuracy_{name}"] = float(counts.accuracy[group])
-        return figures
+            told[f"accuracy_{name}"] = whole.groups[group].accuracy
+        return told
 
     return compute_metrics
 

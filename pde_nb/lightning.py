@@ -16,7 +16,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from .algorithm.expansion import Schedule
 from .algorithm.groups import Groups, warn_of_gaps
-from .algorithm.metrics import averages
+from .algorithm.metrics import figures
 from .algorithm.schedule import ExpansionBatches, check_identity
 from .core.arguments import number
 from .core.environment import need
@@ -197,9 +197,9 @@ class PDECallback(Callback):
         "Log what was counted on all devices."
         with self.worst.sync_context():
             self.counts = self.worst.counts()
-        found = dict(averages(self.counts), worst_group=self.counts.worst_group)
-        figures = {f"val/{name}": found[name] for name in ("worst_group", "average", "group_mean")}
-        pl_module.log_dict(figures, prog_bar=True, reduce_fx="max", sync_dist=True)  # the same on all devices
+        found = figures(self.counts)
+        told = {f"val/{name}": getattr(found, name) for name in ("worst_group", "average", "group_mean")}
+        pl_module.log_dict(told, prog_bar=True, reduce_fx="max", sync_dist=True)  # the same on all devices
 
 # %% ../nbs/12_deployment/07_lightning.ipynb #ligh0009
 def check_trainer(trainer: Trainer):

@@ -25,10 +25,10 @@ SECONDS = 400  # that a notebook may take
 FAULTS = {  # module → what would be wrong → the text, and what is put in its place
     "algorithm.metrics": {
         "the worst group is the best one": ("nanargmin(self.accuracy)", "nanargmax(self.accuracy)"),
-        "the adjusted average leaves out groups with one example": ("weights != 0", "weights != 1"),
+        "the adjusted average leaves out groups with one example": ("sizes != 0", "sizes != 1"),
         "the mean of groups counts an empty group as 0": (
-            "float(accuracy[counts.total > 0].mean())",
-            "float(np.nan_to_num(accuracy).mean())",
+            "(correct[filled] / total[filled]).mean()",
+            "(correct / np.maximum(total, 1)).mean()",
         ),
         "the worst group's interval forgets that it is a minimum": (
             "tail, tail / seen.sum())",

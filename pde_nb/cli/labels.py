@@ -17,8 +17,8 @@ import numpy as np
 from ..algorithm.expansion import Schedule, small_group_cap
 from ..algorithm.groups import balanced_counts
 from ..comparison.comparison import compare, within_budget
-from ..comparison.trials import Result, over_seeds, settings_name
-from ..core.tables import DASH, PAPER, Table, interval_text, printed, spread_text
+from ..comparison.trials import Result, settings_name, standing
+from ..core.tables import DASH, PAPER, Table, printed
 from ..data.dataset import Data
 from ..data.published import PUBLISHED
 from ..methods.base import CannotRun, Method
@@ -168,10 +168,9 @@ def runs_table(
     for name, (result, paper) in rows.items():
         ours = ["not run", DASH, DASH, DASH]
         if result:
-            keys = "worst_group", average, "passes_to_best"
-            worst, mean, passes = (over_seeds(result, key) for key in keys)
-            figure = f"{spread_text(worst)} {interval_text(worst)}".rstrip()
-            ours = [figure, spread_text(mean), f"{passes.mean:.1f}", f"{result.settings['lr']:g}"]
+            shown, passes = standing(result, None), result.frame.passes_to_best.mean()
+            figures = shown["worst group, test"], shown[average.replace("_", " ")]
+            ours = [*figures, f"{passes:.1f}", f"{result.settings['lr']:g}"]
         theirs = "adjusted_average" if "adjusted_average" in paper else "average"
         lines.append((name, *ours, *(printed(paper, key) for key in ("worst_group", theirs, "epochs"))))
     head = "", "ours: worst group", "average", "passes to the best", "lr"

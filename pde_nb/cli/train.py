@@ -45,7 +45,6 @@ def train(
         restart: throw away what the folder holds
     """
     from pde_nb.methods.base import settings_text
-    from pde_nb.training.record import record_parts
     from pde_nb.training.settings import keep_memory
     from pde_nb.training.spec import choose
 
@@ -73,7 +72,7 @@ def train(
         out = f"runs/{data.name}-{method}-{Path(model).name}-seed{seed}"
     how = dict(out=out, restart=restart, minutes=minutes, opened=opened.absolute(), began=say_plan)
     fit = pde_nb.robust_fit(data=data, method=method, seed=seed, **how, **options)
-    told = ["", *record_parts(fit.record)]
+    told = ["", fit.record]
     if not fit.run:
         told.insert(0, "this run had ended before; where its time was up, a larger --minutes lets it go on:")
     if not is_main():

@@ -205,7 +205,7 @@ def worst_group(result: Result) -> Summary:
     if found.n != 1 or math.isnan(found.mean):
         return found
     low, high = worst_interval(result.frame.test[0])
-    return replace(found, low=min(low, found.mean), high=max(high, found.mean))
+    return replace(found, low=low, high=high)
 
 
 def standing(result: Result, difference: Difference | None) -> dict[str, str]:

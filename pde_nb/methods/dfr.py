@@ -19,7 +19,7 @@ from sklearn.linear_model import LogisticRegression
 
 from ..algorithm.expansion import small_group_cap
 from ..algorithm.groups import Groups, balanced_subset, random_rank, stream
-from ..algorithm.metrics import averages, count_correct
+from ..algorithm.metrics import count_correct, group_mean
 from ..algorithm.schedule import plain_schedule
 from ..core.arguments import Count, CountOrZero
 from .base import PARTS, CannotRun, Fitted, Method, class_ids
@@ -180,7 +180,7 @@ class DFR(Fitted):
                 weight, bias = self.fit(x, y, subsets, mean, scale, max_iter=iterations, **how)
                 said[held] = (judged[held] @ weight.T + bias).argmax(1)
             counts = count_correct(said, y[at], groups.part(at))
-            score = counts.worst_group, 0 if self.as_authors else float(averages(counts)["group_mean"])
+            score = counts.worst_group, 0 if self.as_authors else group_mean(counts.correct, counts.total)
             tried.append((score, how, said == y[at] if self.cross_fitted else None))
         return max(tried, key=lambda one: one[0])
 

@@ -15,7 +15,7 @@ import torch
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils.class_weight import compute_sample_weight
 
-from ..algorithm.metrics import averages, count_correct
+from ..algorithm.metrics import count_correct, group_mean
 from ..core.arguments import Range
 from .base import CannotRun, Fitted, coarse
 from .baselines import Balanced
@@ -59,7 +59,7 @@ class Trees(Balanced, Fitted):
             fit = HistGradientBoostingClassifier(learning_rate=rate, **how).fit(x, y, sample_weight=weight)
             for rounds, said in enumerate(fit.staged_predict(val_x), 1):
                 counts = count_correct(said, val_y, val_groups)
-                score = counts.worst_group, float(averages(counts)["group_mean"])
+                score = counts.worst_group, group_mean(counts.correct, counts.total)
                 if score > best:
                     best, chosen = score, (fit, rate, rounds)
         fit, rate, rounds = chosen

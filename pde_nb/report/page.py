@@ -69,8 +69,7 @@ def section(title: str, *blocks: dict | Table | None) -> dict:
 
 # %% ../../nbs/13_report/01_page.ipynb #8558ebb4
 GROUP_COLOURS = "#0b8080", "#7b4ba8", "#946200", "#222222", "#8a4f7d", "#7a6a00"
-STYLES = dict(enumerate(zip(GROUP_COLOURS, "os^DvP", "●■▲◆▼✚")))  # colour, marker, and the same as a letter
-STYLES[None] = "#98a2ad", "", "●"  # the others
+STYLES = *zip(GROUP_COLOURS, "os^DvP", "●■▲◆▼✚"), ("#98a2ad", "", "●")  # the last: all other groups
 
 
 def new_chart(x_label: str, y_label: str = "", height: float = 3.5):
@@ -100,7 +99,6 @@ def environment(finalize, **options) -> Environment:
     loader = PackageLoader("pde_nb.report", "templates")
     made = Environment(loader=loader, trim_blocks=True, lstrip_blocks=True, finalize=finalize, **options)
     made.filters["code"] = lambda text: Markup(indent(visible(text, keep="\n"), "    "))
-    made.globals["styles"] = STYLES
     return made
 
 

@@ -220,13 +220,13 @@ def report(
     records = [run if isinstance(run, RunRecord) else RunRecord.read(run) for run in records]
     if not records:
         raise ValueError("no run given; name at least one.")
-    usual = "val" if "test" not in records[0].splits and "val" in records[0].splits else "test"
-    split = usual if split == "test" else split
-    lookup(split, records[0].evaluated, "split")
     if len(records) > 1:
-        if split != usual:
+        if split != "test":
             raise ValueError(f"split={split!r} is for one run; several are judged by their test set.")
         return runs_page(records)
+    if split == "test" and "test" not in records[0].evaluated:
+        split = "val"
+    lookup(split, records[0].evaluated, "split")
     run, found, maps = getattr(runs[0], "run", None), why, None
     if run is None and data is not None and (mistakes or attention):
         run = reopened(records[0], data, **options)

@@ -66,10 +66,9 @@ def group_order(accuracy) -> np.ndarray:
     return np.arange(len(accuracy)) if few else np.argsort(np.nan_to_num(accuracy, nan=2.0), kind="stable")
 
 
-def group_styles(counts: GroupCounts) -> dict[str, int | None]:
-    "The style of each group by name; None for those that are grey."
-    first = [counts.names[g] for g in group_order(counts.accuracy)[:FEW]]
-    return dict.fromkeys(counts.names) | {name: style for style, name in enumerate(first)}
+def group_styles(counts: GroupCounts) -> dict[str, tuple]:
+    "The style of each group that has one of its own, by name."
+    return {counts.names[g]: style for g, style in zip(group_order(counts.accuracy), STYLES[:FEW])}
 
 
 def group_section(record: RunRecord, split: str) -> dict:
@@ -247,14 +246,13 @@ def training_section(record: RunRecord, split: str) -> dict:
     the groups look as they do for the split."""
     counts, styles = record.counts("val"), group_styles(record.counts(split))
     curve, epochs = record.curve, np.arange(len(record.curve))
-    coloured = [name for name in counts.names if styles[name] is not None]
-    grey = [name for name in counts.names if styles[name] is None] if len(counts.names) <= ROWS else []
+    grey = [name for name in counts.names if name not in styles] if len(counts.names) <= ROWS else []
     correct, counted = (np.array([entry[key] for entry in curve], float) for key in ("correct", "counted"))
     whole = (counted == counts.total) & (counts.total > 0)
     accuracy = 100 * np.divide(correct, counted, out=np.full(counted.shape, np.nan), where=whole)
     fig, ax = new_chart("epoch", y_label="validation accuracy, %")
-    for name in [*grey, *coloured]:
-        colour, marker, _ = STYLES[styles[name]]
+    for name in [*grey, *styles]:
+        colour, marker, _ = styles.get(name, STYLES[-1])
         every = len(curve) // 12 if len(curve) > 40 else 1
         y = accuracy[:, counts.names.index(name)]
         ax.plot(epochs, y, color=colour, lw=1.6, marker=marker, ms=6, markevery=every)
@@ -265,7 +263,8 @@ def training_section(record: RunRecord, split: str) -> dict:
             ax.axvline(entry["epoch"] - 0.5, ymax=0.05, color="#59636e", lw=0.8, ls=":")
     ax.axvline(record.best_epoch, color="#1b1f24", lw=1.3)
     ax.set_xlim(-0.5, len(curve) - 0.5)
-    legend = [(styles[name], name) for name in coloured] + ([(None, f"{len(grey)} others")] if grey else [])
+    legend = [(style, name) for name, style in styles.items()]
+    legend += [(STYLES[-1], f"{len(grey)} others")] if grey else []
     text = (
         f"The vertical line marks the chosen epoch, {record.best_epoch}; below, dots mark where the active "
         "set grew. An epoch is evaluated only until it is clear that it is not the best; a group has a point "
