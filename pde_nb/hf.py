@@ -9,7 +9,6 @@ __all__ = ['KEPT', 'dataset_groups', 'group_metrics', 'trainer_method', 'RobustT
 import json
 import re
 import warnings
-from functools import partial
 
 import numpy as np
 import torch
@@ -124,6 +123,7 @@ class RobustTrainer(Trainer):
         self.judged = None  # groups of what is evaluated now
         self.known = []  # pairs: an evaluation set, its groups
         super().__init__(model, args, compute_metrics=self.judge, **trainer)
+        self.own_rates = self.lr_scheduler is not None  # a scheduler of the user's, which is left as it is
         self.model_accepts_loss_kwargs = False  # the loss is a mean over examples, here as in our own loop
         sets, given = self.eval_dataset, eval_groups
         for name, part in (sets if isinstance(sets, dict) else {None: sets}).items():
@@ -197,25 +197,6 @@ class RobustTrainer(Trainer):
             loss = loss.mean() * (n * self.batches.parts / len(batch))
         return (loss, outputs) if return_outputs else loss
 
-    def create_scheduler(self, num_training_steps: int, optimizer=None):
-        "The scheduler of the Trainer, its learning rate multiplied as the method says."
-        own = self.lr_scheduler is not None
-        made = super().create_scheduler(num_training_steps, optimizer)
-        if own or not isinstance(self.method, PDE):
-            return made
-        if not hasattr(made, "lr_lambdas"):
-            raise ValueError(
-                f"lr_scheduler_type={self.args.lr_scheduler_type}: it sets the learning rate itself, and PDE "
-                "multiplies it after the warm-up; use 'constant' or 'linear'."
-            )
-
-        def factor(step: int, usual) -> float:
-            return usual(step) * self.method.pacing.at(self.batches.epoch_of(step)).lr_factor
-
-        factors = [partial(factor, usual=usual) for usual in made.lr_lambdas]
-        self.lr_scheduler = torch.optim.lr_scheduler.LambdaLR(made.optimizer, factors)
-        return self.lr_scheduler
-
     def judge(self, found) -> dict[str, float]:
         "The metrics of an evaluation: those that were asked for, and those of the groups."
         others = (self.other_metrics(found) or {}) if self.other_metrics else {}
@@ -279,7 +260,7 @@ class FollowSchedule(TrainerCallback):
         "What a checkpoint must agree with, as plain values."
         trainer = self.trainer
         method, data = describe(trainer.method), trainer.train_groups.digest
-        found = dict(method=method, seed=trainer.seed, data=data, batch_size=trainer.batches.size)
+        found = dict(method=method, seed=trainer.seed, data=data, batch=trainer.batches.size)
         return json.loads(json.dumps(found, default=str))
 
     def on_train_begin(self, args, state, control, **more):
@@ -294,11 +275,18 @@ class FollowSchedule(TrainerCallback):
         if batches.epochs is not None:
             batches.epochs = [int(state.global_step // batches.ends[-1])]
 
-    def on_step_begin(self, args, state, control, optimizer=None, **more):
+    def on_step_begin(self, args, state, control, optimizer=None, lr_scheduler=None, **more):
         batches, method, step = self.trainer.batches, self.trainer.method, state.global_step
-        begins = isinstance(method, PDE) and step in batches.ends[:-1]
-        if begins and method.pacing.resets(batches.epoch_of(step)):
+        if not isinstance(method, PDE) or step not in (0, *batches.ends[:-1]):
+            return
+        pacing, epoch = method.pacing, batches.epoch_of(step)
+        if pacing.resets(epoch):
             optimizer.state.clear()
+        if epoch == pacing.warmup_end and not self.trainer.own_rates:
+            for group in optimizer.param_groups:
+                group["lr"] *= method.expansion_lr
+            rates = getattr(lr_scheduler, "base_lrs", [])  # that the next ones are computed from
+            lr_scheduler.base_lrs = [rate * method.expansion_lr for rate in rates]
 
     def on_step_end(self, args, state, control, **more):
         batches, method, step = self.trainer.batches, self.trainer.method, state.global_step

@@ -151,9 +151,8 @@ class PDECallback(Callback):
     def on_train_batch_start(self, trainer: Trainer, pl_module, batch, batch_idx: int):
         "Lower the learning rates where the warm-up is over; say whether validation is to follow."
         batches = trainer.datamodule.batches
-        epochs = batches.epoch_of(batch_idx - 1), batches.epoch_of(batch_idx)
-        before, now = (batches.schedule.at(epoch).number for epoch in epochs)
-        if now and (before == 0 or batch_idx == 0):
+        begins = batch_idx in (0, *batches.ends)
+        if begins and batches.epoch_of(batch_idx) == batches.schedule.warmup_end:
             schedulers = [config.scheduler for config in trainer.lr_scheduler_configs]
             scale_rates(trainer.optimizers, schedulers, self.expansion_lr)
         if self.each_epoch:

@@ -93,9 +93,7 @@ class Plan:
 
     def entered(self, stage: int) -> Int[np.ndarray, " m"]:
         "What is new in a stage: all of it in the first one, and where the warm-up set was replaced."
-        start = self.starts[stage]
-        if stage > 0 and start == self.starts[stage - 1]:
-            start = self.stops[stage - 1]
+        start = self.stops[stage - 1] if stage else 0
         return self.order[start : self.stops[stage]]
 
     @cached_property

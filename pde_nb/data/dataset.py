@@ -286,12 +286,7 @@ def _categories(values, name):
 def _labels(y, name, classes):
     "Codes, names of the classes, and the values that stand for the classes in the groups."
     column = _categories(y, name)
-    empty = blank_cells(column)
-    if empty.any():
-        raise ValueError(
-            f"{name} has {empty.sum():,} empty texts, the first at position {int(empty.argmax())}; "
-            "drop those examples or give them a value of their own."
-        )
+    as_column(np.where(blank_cells(column), None, column), name)  # an empty text is no label either
     if classes is None:
         values, codes = np.unique(column, return_inverse=True)
         classes = tuple(map(str, values.tolist()))

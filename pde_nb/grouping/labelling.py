@@ -191,12 +191,11 @@ def labelled_data(data: Data) -> Data | None:
     "The labelled rows as data of their own, those of validation among training; None where they are few."
     groups, _ = without_blanks(data.train_groups)
     known = data.labelled & np.isin(data.split, (0, 1))
-    columns = [*zip(groups.variables, groups.values, np.unravel_index(groups.ids, groups.shape))]
-    if any(np.bincount(codes[known], minlength=len(v)).min() < ENOUGH for _, v, codes in columns):
+    columns = zip(np.unravel_index(groups.ids[known], groups.shape), groups.shape)
+    if any(np.bincount(codes, minlength=n).min() < ENOUGH for codes, n in columns):
         return None
-    filled = data.attributes | {name: values[codes] for name, values, codes in columns[1:]}
     split = np.where(known, 0, -1).astype(np.int8)
-    return replace(data, split=split, attributes=filled, train_groups=groups, eval_groups=groups)
+    return replace(data, split=split, train_groups=groups, eval_groups=groups)
 
 # %% ../../nbs/06_grouping/03_labelling.ipynb #lab00008
 def validation_note(data: Data) -> str:

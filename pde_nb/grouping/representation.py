@@ -25,15 +25,7 @@ from ..data.batches import Source
 from ..data.dataset import Data
 from ..data.inputs import make_source
 from ..networks.heads import embeddings
-from pde_nb.networks.models import (
-    SMALL,
-    check_output,
-    default_model,
-    fetch_weights,
-    input_settings,
-    make_model,
-)
-from ..networks.weights import SUFFIXES
+from ..networks.models import check_output, default_model, fetch_weights, input_settings, make_model
 
 # %% ../../nbs/06_grouping/01_representation.ipynb #rep00002
 BUCKETS = 1024  # 2¹⁰
@@ -119,7 +111,6 @@ def view_of(data: Data, model, weights, options: dict, device, progress: bool):
     """How the rows of a data set become numbers: their source; a function from a batch of it to blocks of
     columns (b, d); whether the columns are to be standardised; and what they are."""
     kind, own = data.inputs.kind, isinstance(model, nn.Module)
-    learned = weights not in (None, "none")
     if kind in ("features", "table"):
         what = "the features, standardised"
         if kind == "table":
@@ -130,12 +121,10 @@ def view_of(data: Data, model, weights, options: dict, device, progress: bool):
             data = replace(data, inputs=replace(data.inputs, columns=others))
         source = make_source(data, device=device, **options)
         return source, lambda batch: [batch.cpu().numpy()], False, what
-    if learned and not own:
-        fetch_weights(model, kind, weights)  # before pictures are decoded
+    learned = own or fetch_weights(str(model), kind, weights)  # before pictures are decoded
     source = make_source(data, device=device, progress=progress, **options)
-    if own or (learned and (model not in SMALL or Path(str(weights)).suffix in SUFFIXES)):
-        if view := network_view(data, model, weights, source):
-            return view
+    if learned and (view := network_view(data, model, weights, source)):
+        return view
     if source.kind == "texts":
         what = f"the tokens of each text, counted in {BUCKETS:,} buckets (as log(1 + count))"
         return source, word_counts, False, what

@@ -54,15 +54,14 @@ class Trees(Balanced, Fitted):
             weight = compute_sample_weight("balanced", coarse(groups, self.by).ids)
         how = dict(max_iter=self.epochs, max_leaf_nodes=model.leaves, max_depth=model.depth)
         how |= dict(early_stopping=False, random_state=self.seed)
-        best = (-1.0, -1.0)
+        tried = []
         for rate in RATES:
             fit = HistGradientBoostingClassifier(learning_rate=rate, **how).fit(x, y, sample_weight=weight)
             for rounds, said in enumerate(fit.staged_predict(val_x), 1):
                 counts = count_correct(said, val_y, val_groups)
                 score = counts.worst_group, group_mean(counts.correct, counts.total)
-                if score > best:
-                    best, chosen = score, (fit, rate, rounds)
-        fit, rate, rounds = chosen
+                tried.append((score, fit, rate, rounds))
+        best, fit, rate, rounds = max(tried, key=lambda one: one[0])
         model.take(fit, rounds)
         check_same(model, next(islice(fit.staged_decision_function(val_x), rounds - 1, None)), val_x)
         text = f"{rounds} of {self.epochs} rounds of boosting, rate {rate:g}, were chosen by the worst group"

@@ -190,16 +190,20 @@ def weights_file(weights):
     return weights if isinstance(weights, Path) or str(weights).endswith(SUFFIXES) else None
 
 # %% ../../nbs/05_networks/05_models.ipynb #fetch002
-def fetch_weights(name: str, kind: str, weights: str | Path | None):  # all as in `make_model`
-    """See that weights of a network for pictures, or of a file, can be had, and fetch those of a server.
+def fetch_weights(name: str, kind: str, weights: str | Path | None) -> bool:  # all as in `make_model`
+    """See that weights of a network for pictures, or of a file, can be had, and fetch those of a server;
+    whether there are any: a small network has those of a file alone.
 
     Raises `ValueError` as `make_model` does; it is meant to be called before anything that takes long.
     """
     family, file = model_family(name, kind), weights_file(weights)
     if file is not None:
         read_weights(file)
-    elif weights not in (None, "none") and family == "pictures":
+    elif weights in (None, "none") or family == "small":
+        return False
+    elif family == "pictures":
         pretrained_vision_weights(name, str(weights))
+    return True
 
 # %% ../../nbs/05_networks/05_models.ipynb #2dd60ce4
 def check_output(model: nn.Module, batch: Tensor | dict[str, Tensor], n_classes: int):

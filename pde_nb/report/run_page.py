@@ -107,8 +107,7 @@ def origin_section(record: RunRecord) -> list[dict]:
         caption = "Of these wrong, expected in all: by the probabilities that the probe gives. Always "
         caption += f"naming the class's commonest value is right on {percent(of['figures']['chance'])}."
         blocks.append(table(f"guess_{name}", pd.DataFrame(rows), caption))
-    n = int(kept.groups.part(np.flatnonzero(kept.split == 0)).trusted_counts.sum())
-    most = percent(guess["most_wrong"], 0)
+    n, most = (kept.groups.trusted & (kept.split == 0)).sum(), percent(guess["most_wrong"], 0)
     text = f"A balanced set may draw from {n:,} of {record.n_train:,} training rows: of each group the "
     text += f"surest, as long as at most {most} of them are probably wrong."
     return [section("Where the groups come from", *blocks, dict(text=text))]

@@ -211,9 +211,9 @@ def run_file(folder, name: str, remedy: str = COPY_AGAIN) -> Path:
 def read_guess(path) -> Guess:
     "The guess that a file of groups holds. Raises `ValueError` for a damaged one."
     state = load_state(path, "groups")
-    ids, variables, values = (state.pop(name) for name in ("ids", "variables", "values"))
-    trusted, all_trusted = state.pop("trusted"), state.pop("all_trusted")
-    groups = Groups(ids, tuple(variables), tuple(map(np.array, values)), None if all_trusted else trusted)
+    state.pop("all_trusted", None)  # of earlier versions
+    ids, trusted, variables, values = (state.pop(k) for k in ("ids", "trusted", "variables", "values"))
+    groups = Groups(ids, tuple(variables), tuple(map(np.array, values)), trusted)
     return Guess(groups, **state)
 
 # %% ../../nbs/09_training/04_folder.ipynb #fafefbd9

@@ -89,10 +89,8 @@ def save_groups(folder, data: Data):
             )
         return
     state = {name: getattr(guess, name) for name in ("how", "labelled", "certainty", "judged", "record")}
-    state |= dict(ids=groups.ids, split=data.split, notes=list(data.notes))
+    state |= dict(ids=groups.ids, trusted=groups.trusted, split=data.split, notes=list(data.notes))
     state |= dict(variables=list(groups.variables), values=[v.tolist() for v in groups.values])
-    trusted = np.ones(len(groups), bool) if groups.trusted is None else groups.trusted
-    state |= dict(trusted=trusted, all_trusted=groups.trusted is None)
     save_state(path, state, "groups")
 
 
