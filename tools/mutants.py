@@ -63,8 +63,8 @@ FAULTS = {  # module → what would be wrong → the text, and what is put in it
     },
     "algorithm.expansion": {
         "expansions take one group after another, not in turns": (
-            "rank[near] * groups.n_groups + turn[groups.ids[near]]",
-            "turn[groups.ids[near]] * total + rank[near]",
+            "np.lexsort((turn[groups.ids[unused]], rank[unused]))",
+            "np.lexsort((rank[unused], turn[groups.ids[unused]]))",
         ),
         "a last, smaller expansion is never made": (" * full + [rest] * (rest > 0)", " * full"),
     },
@@ -82,7 +82,7 @@ FAULTS = {  # module → what would be wrong → the text, and what is put in it
         "GroupDRO favours the groups with low losses": ("torch.exp(self.eta", "torch.exp(-self.eta"),
     },
     "methods.base": {
-        "weights count the empty groups": ("exists.sum() * groups.counts", "groups.n_groups * groups.counts"),
+        "balanced draws are as frequent as groups": ('"balanced", groups.ids', "None, groups.ids"),
     },
     "methods.jtt": {
         "JTT shows mistakes once too often": ("upweight - (not self.as_authors)", "upweight"),
@@ -95,6 +95,7 @@ FAULTS = {  # module → what would be wrong → the text, and what is put in it
     },
     "methods.dfr": {
         "DFR's new last layer shifts the wrong way": ("bias - weight @ (mean", "bias + weight @ (mean"),
+        "DFR fits to features that are not centred": ("(x[at] - mean) / scale, y", "x[at] / scale, y"),
     },
     "training.selection": {
         "of equal epochs the later one is chosen": ("total) <= best_mean", "total) < best_mean"),
@@ -166,7 +167,6 @@ def tried(root: Path, module: str, old: str, new: str) -> dict:
     texts = faulty(root, module, old, new)
     before = {path: path.read_text(encoding="utf-8") for path in texts}
     page = list(texts)[1]
-    caught = dict(caught=False, page="", cell="", said="")
     for notebook in dict.fromkeys([page, *sorted(page.parent.glob("*properties*.ipynb"))]):
         for path, text in texts.items():
             path.write_text(text, encoding="utf-8")
@@ -180,7 +180,7 @@ def tried(root: Path, module: str, old: str, new: str) -> dict:
             errors = [line.strip() for line in said.splitlines() if "Error" in line]
             name = notebook.relative_to(root / "nbs").with_suffix("").as_posix()
             return dict(caught=True, page=name, cell=cell[1] if cell else "", said=errors[-1][:160])
-    return caught
+    return dict(caught=False, page="", cell="", said="")
 
 
 def main() -> int:
