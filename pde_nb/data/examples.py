@@ -64,8 +64,8 @@ def errors_of_file(path):
     except Exception as e:  # a damaged file may break its reader in any way
         why = (str(e).strip().splitlines() or [""])[0][:200]
         raise ValueError(
-            f"{path} cannot be read ({type(e).__name__}: {why}); write or copy it again: a text as UTF-8, "
-            "arrays of names with .astype(str) and of numbers with .astype('float32')."
+            f"{path} cannot be read ({type(e).__name__}: {why}); write or copy it again: text as UTF-8 ("
+            "else give what pandas.read_csv makes of it), arrays of names as str and of numbers as float32."
         ) from e
 
 

@@ -174,10 +174,10 @@ def feature_columns(
             useless.append(f"{name} ({why})")
             said[name] = ("left out", "", why)
             continue
-        if reading and missing == "error":
+        if reading is None or (reading.how.kind == "category" and reading.bad.all()):
+            raise ValueError(f"the column {key!r} has no values; leave it out.")
+        if missing == "error":
             refuse(reading, frame[name])
-        if reading is None or reading.bad.all():
-            raise ValueError(f"the column {key!r} has no value that fits; leave it out.")
         columns[key], how[key] = filled(reading, key, train)
         became, told = reading.how.kind, [reading.remark] if reading.remark else []
         if n_filled := int(reading.bad.sum()):
@@ -187,7 +187,7 @@ def feature_columns(
             remarks.append(f"{name}: {', '.join(told)}")
         if became == "category":
             became += f" of {len(set(reading.values[~reading.bad].tolist()))}"
-        some = frame[name].head(1000).dropna().unique()[:3]
+        some = frame[name][~reading.bad].head(1000).unique()[:3]
         why = ", ".join(told) or "asked for" * bool(wanted)
         said[name] = (became, "; ".join(str(value)[:24] for value in some), why)
     if not columns:

@@ -109,4 +109,7 @@ MAX_TOKENS = 300  # as in WILDS for CivilComments
 def token_limit(folder: Path | None) -> int:  # of a saved model; None: a name on the hub
     "The number of tokens that a model can read, `MAX_TOKENS` at most."
     config = json.loads((folder / "config.json").read_text(encoding="utf-8")) if folder is not None else {}
-    return min(MAX_TOKENS, config.get("max_position_embeddings", MAX_TOKENS))
+    room = config.get("max_position_embeddings", 512)
+    if config.get("model_type") in ("roberta", "xlm-roberta", "camembert"):
+        room -= 2  # their positions begin at 2
+    return min(MAX_TOKENS, room)
