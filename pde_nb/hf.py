@@ -20,7 +20,7 @@ from .algorithm.metrics import count_correct, figures
 from .algorithm.schedule import ExpansionBatches, check_identity
 from .core.environment import need
 from .methods.base import Method, describe
-from .methods.pde import PDE
+from .methods.pde import PDE, scale_rates
 from .training.spec import chosen_method
 
 need("transformers", "pde_nb.hf")
@@ -283,10 +283,7 @@ class FollowSchedule(TrainerCallback):
         if pacing.resets(epoch):
             optimizer.state.clear()
         if epoch == pacing.warmup_end and not self.trainer.own_rates:
-            for group in optimizer.param_groups:
-                group["lr"] *= method.expansion_lr
-            rates = getattr(lr_scheduler, "base_lrs", [])  # that the next ones are computed from
-            lr_scheduler.base_lrs = [rate * method.expansion_lr for rate in rates]
+            scale_rates([optimizer], [lr_scheduler], method.expansion_lr)
 
     def on_step_end(self, args, state, control, **more):
         batches, method, step = self.trainer.batches, self.trainer.method, state.global_step

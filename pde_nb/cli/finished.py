@@ -89,8 +89,7 @@ def evaluate(
     if other:
         how = dict(label=label, attributes=attribute, root=root)
         how["unlabelled"] = (record.opened or {}).get("unlabelled")
-        if record.train_counts is not None:
-            how["train_counts"] = dict(zip(record.counts("val").names, record.train_counts))
+        how["train_counts"] = dict(zip(record.counts("val").names, record.train_counts or ()))
         judged = pde_nb.judge(pde_nb.load(run, device=device or "cpu"), other, **how)
         return answer(json, judged.to_dict(), f"{title} on {other}", judged)
     opened = open_again(record, data, root)

@@ -76,7 +76,7 @@ Validation: the epoch was chosen by these, so they flatter the model.
 {% endfor %}
 ## Limits
 
-{% if not tested %}
+{% if judged_on != "test" %}
 - There was no test set: no figure is of examples that had no part in choosing the model.
 {% endif %}
 {% set gap = figures.average - figures.worst_group %}
@@ -169,7 +169,6 @@ def facts(record: RunRecord, preparation: Preparation) -> dict:
         STARTS=STARTS,
         title=" · ".join([record.method_title, network, data]),
         figures=figures,
-        tested=split == "test",
         judged_on=dict(test="test", val="validation")[split],
         wide=[f"{g.name} ({g.n:,})" for g in figures.groups if g.n and g.high - g.low > WIDE],
         empty=[g.name for g in figures.groups if not g.n],
