@@ -9,7 +9,7 @@ __all__ = ['MAX_GROUPS', 'USES', 'as_column', 'Groups', 'make_groups', 'position
 # %% ../../nbs/02_algorithm/01_groups.ipynb #b85e5d78
 import hashlib
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 
@@ -86,8 +86,7 @@ class Groups:
     def joined(self, other: "Groups") -> "Groups":
         "The groups of these examples and of others after them, in the same coding."
         known = [np.ones(len(g), bool) if g.trusted is None else g.trusted for g in (self, other)]
-        trusted = None if self.trusted is other.trusted is None else np.concatenate(known)
-        return Groups(np.concatenate([self.ids, other.ids]), self.variables, self.values, trusted)
+        return replace(self, ids=np.concatenate([self.ids, other.ids]), trusted=np.concatenate(known))
 
     @cached_property
     def digest(self) -> str:
@@ -249,8 +248,6 @@ def group_sum(
 ) -> Float[np.ndarray, "*batch groups"]:  # 0 for an empty group
     "Sum of `values` over each group. Raises `ValueError` when the last axis is not the examples."
     values = np.asarray(values, float)
-    if values.shape[-1:] != (len(groups),):
-        raise ValueError(f"values have shape {values.shape}; the last axis must be {len(groups)} examples.")
     if isinstance(groups, Overlap):
         return values @ groups.member
     return np.apply_along_axis(lambda row: np.bincount(groups.ids, row, groups.n_groups), -1, values)

@@ -28,8 +28,7 @@ RATES = 0.1, 0.03  # of boosting, that are tried
 
 @dataclass
 class Trees(Balanced, Fitted):
-    """Boosted trees, every group with the same total weight.
-    Raises `ValueError` for a setting outside its range, and where training lacks a class."""
+    "Boosted trees, every group with the same total weight. `ValueError` for a setting outside its range."
 
     epochs: Annotated[int, Range(1, 200)] = 200  # rounds of boosting, at most; 1 to 200
     by: Literal["group", "class", "none"] = "group"  # every 'group' or 'class' weighs alike, or every example
@@ -46,9 +45,6 @@ class Trees(Balanced, Fitted):
     def after_first(self, first: FirstStageResult, model: BoostedTrees) -> list[str]:
         "Fit the trees, choose rate and rounds by the worst group on validation, and put them into the model."
         (x, y, groups), (val_x, val_y, val_groups) = map(first.embedded, ("train", "val"))
-        missing = np.setdiff1d(np.arange(groups.shape[0]), y)
-        if len(missing):
-            raise ValueError(f"the training set has no example of class {missing[0]}; add some.")
         weight = None
         if self.by != "none":
             weight = compute_sample_weight("balanced", coarse(groups, self.by).ids)

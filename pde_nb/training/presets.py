@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ..algorithm.expansion import Schedule
-from ..core.arguments import lookup
 from ..data.dataset import SPLITS, Data
 from ..data.published import PUBLISHED
 from ..methods.base import Method
@@ -129,7 +128,6 @@ def preset_for(data: Data, method: str, variant: str) -> Preset:
     """The known settings of a method on a data set; warns where the data is not the published set.
 
     Raises `ValueError` where there are none: nothing else is put in their place."""
-    lookup(variant, dict.fromkeys(VARIANTS), "preset")
     if (data.name, method, variant) not in PRESETS:
         there = ", ".join(f"{v} for {m}" for d, m, v in PRESETS if d == data.name) or "none"
         raise ValueError(

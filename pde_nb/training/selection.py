@@ -47,7 +47,6 @@ def evaluation_order(
 ) -> Int[np.ndarray, " n"]:
     "The examples in the order in which an evaluation takes them: worst group first, errors first."
     accuracy = groups.part(right).counts / np.maximum(groups.counts, 1)
-    accuracy[groups.counts == 0] = 1
     rank = np.argsort(np.argsort(accuracy, kind="stable"))  # 0 for the worst group
     if isinstance(groups, Overlap):
         first_group = np.where(groups.member, rank, groups.n_groups).min(1)

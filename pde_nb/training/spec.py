@@ -34,7 +34,7 @@ from pde_nb.networks.models import (
 )
 from ..networks.weights import SUFFIXES
 from .folder import fingerprint
-from .presets import DEFAULTS, PRESETS, VARIANTS, Preset, preset_for
+from .presets import DEFAULTS, VARIANTS, Preset, preset_for
 from .ranks import ALONE, Ranks
 from .settings import Settings
 from .trainer import Trainer
@@ -102,13 +102,9 @@ def choose(
         preset, schedule = schedule, "auto"
     base = None
     if preset is not None:
-        name = method if isinstance(method, str) else method.name
-        if not isinstance(method, str) and (data.name, name, preset) in PRESETS:
-            raise ValueError(
-                f"preset={preset!r} brings its own {name!r} method; name the method by its word, "
-                "or leave the preset out."
-            )
-        base = preset_for(data, name, preset)
+        if not isinstance(method, str):
+            raise ValueError(f"preset={preset!r} has its own method; give its name, or leave the preset out.")
+        base = preset_for(data, method, preset)
     if train_by is None and base:
         train_by = base.train_by
     network = (method if isinstance(method, (type, Method)) else find_method(method)).network
@@ -126,10 +122,8 @@ def chosen_model(model, data: Data, base: Preset | None, network: str | None = N
         raise ValueError(f"model={model!r:.60} is no model; give the name of one, or an nn.Module.")
     if model == "trees" and network != model:
         raise ValueError("the model 'trees' has no gradients; train it by method 'trees', or take 'mlp'.")
-    if model is None and base:
-        return base.model
     if model is None:
-        model = default_model(data.inputs)
+        model = base.model if base else default_model(data.inputs)
     if network and model in SMALL:
         return network
     if Path(model).is_dir() and not any(str(model) in names for names in model_names().values()):
@@ -176,8 +170,7 @@ def decide(
     for name in changes:
         lookup(name, dict.fromkeys([*general, *own]), f"method {method.name!r}: the setting")
     settings = replace(settings, **{name: changes[name] for name in changes if name in general})
-    if of_method := {name: changes[name] for name in changes if name in own}:
-        method = method.changed(of_method, groups)
+    method = method.changed({name: changes[name] for name in changes if name in own}, groups)
     seed = checked("seed", seed, CountOrZero)
     bound = method.begin(groups, seed, len(data.rows("val")), settings.patience)
     first_settings = bound.first()[1] if bound.first() else {}
