@@ -386,10 +386,7 @@ def examine(
 
 def growth_estimate(growth: Float[np.ndarray, " draws"]) -> dict:
     "Median and interval over the bootstrap; None for what is infinite, and where nothing is known."
-    if not len(growth):
-        return dict.fromkeys(("value", "low", "high"))
-    low, value, high = np.quantile(growth, (0.025, 0.5, 0.975), method="nearest")
-    ends = dict(value=value, low=low, high=high)
+    ends = pd.Series(growth).quantile([0.5, 0.025, 0.975], "nearest").set_axis(["value", "low", "high"])
     return {name: float(g) if np.isfinite(g) else None for name, g in ends.items()}
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #e56679fa

@@ -11,13 +11,12 @@ __all__ = ['BINS', 'RATES', 'THUMB', 'LONG', 'COLUMNS', 'EVIDENCE', 'DEEPEST', '
 # %% ../../nbs/10_analysis/02_predictions.ipynb #pr000003
 import base64
 import io
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 import torch
-from jaxtyping import Float, Int, UInt8
+from jaxtyping import Bool, Float, Int, UInt8
 from PIL import Image
 from scipy.stats import rankdata
 from sklearn.metrics import confusion_matrix
@@ -82,23 +81,20 @@ def class_figures(data: Data, said: Predictions) -> pd.DataFrame:
 
 # %% ../../nbs/10_analysis/02_predictions.ipynb #pr000012
 def area_under_curve(
-    score,  # (n,) numbers
-    positive,  # (n,) true or false
+    score: Float[np.ndarray, " n"],
+    positive: Bool[np.ndarray, " n"],
 ) -> tuple[float, float, float]:
     "The area and its 95 % interval, in [0, 1]; nan without two of each kind, and for an interval of width 0."
-    nan = float("nan")
-    positive = np.asarray(positive, bool)
-    score = np.asarray(score, float)
     m, n = int(positive.sum()), int((~positive).sum())
     if min(m, n) < 2 or np.isnan(score).any():
-        return nan, nan, nan
+        return np.nan, np.nan, np.nan
     ranks = rankdata(score)
     below = (ranks[positive] - rankdata(score[positive])) / n  # share of the others below each
     above = 1 - (ranks[~positive] - rankdata(score[~positive])) / m
     area = float(below.mean())
     half = Z * (below.var(ddof=1) / m + above.var(ddof=1) / n) ** 0.5
     if half == 0:
-        return area, nan, nan
+        return area, np.nan, np.nan
     return area, max(0.0, area - half), min(1.0, area + half)
 
 # %% ../../nbs/10_analysis/02_predictions.ipynb #pr000015
@@ -179,19 +175,18 @@ def answers(
     "All that is known of the predictions of a run. Errors as in `predict_split`."
     data, said = run.data, predict_split(run, split)
     tables = [make(data, said) for make in (confusion, class_figures, calibration)]
-    judged, names = data.evaluation(split), np.array(data.eval_groups.names, object)
+    judged, names = data.evaluation(split), data.eval_groups.names
     at = np.flatnonzero(~said.right)
     mistakes = mistake_rows(data, said, at)
-    wrong = pd.DataFrame(dict(wrong=judged.part(at).counts, examples=judged.counts), names)
-    order = np.argsort(-(wrong.wrong / wrong.examples).fillna(0), kind="stable")
-    order = [g for g in order if wrong.wrong.iloc[g]]
+    wrong = pd.DataFrame(dict(wrong=judged.part(at).counts, examples=judged.counts), names).query("wrong > 0")
+    wrong = wrong.iloc[np.argsort(-wrong.wrong / wrong.examples, kind="stable")]
     shown = {}
-    for g in order[:8]:
-        worst = mistakes[in_group(judged, g)[at]]
+    for name in wrong.index[:8]:
+        worst = mistakes[in_group(judged, names.index(name))[at]]
         worst = worst.sort_values("right", kind="stable", na_position="first")[:most]
         texts, pictures = zip(*(shown_example(data.inputs, row) for row in worst.row))
-        shown[names[g]] = worst.assign(text=texts, picture=pictures)
-    tables += [selection_rates(data, said), mistakes, wrong.iloc[order]]
+        shown[name] = worst.assign(text=texts, picture=pictures)
+    tables += [selection_rates(data, said), mistakes, wrong]
     return Answers(split, *tables, shown, tuple(labels_after(run)))
 
 
@@ -214,9 +209,7 @@ COLUMNS = 24  # of a row
 def shown_example(inputs, row: int) -> tuple[str, str | None]:
     "What can be read of an example, '' for nothing, and a thumbnail of it as a data: address, or None."
     if inputs.kind == "pictures":
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            pixels = decode(inputs.root / inputs.files[row], THUMB)
+        pixels = decode(inputs.root / inputs.files[row], THUMB)
         return str(inputs.files[row]), picture_address(as_image(pixels))
     if inputs.kind == "pixels":
         return "", picture_address(as_image(inputs.x[row]))

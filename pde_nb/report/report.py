@@ -7,7 +7,6 @@ __all__ = ['NOT_SETTINGS', 'UNSET', 'READING', 'variants', 'comparison_chart', '
            'several_page', 'runs_page', 'comparison_page', 'report', 'report_html']
 
 # %% ../../nbs/13_report/03_report.ipynb #480f14fc
-import math
 import shlex
 from collections import Counter
 from dataclasses import replace
@@ -83,8 +82,8 @@ def comparison_chart(results: dict[str, Result]) -> dict:
         paint, marker = (COLOURS["subject"], "D") if name == best else (COLOURS["method"], "o")
         each = 100 * result.frame.worst_group
         ax.plot(each, [row - 0.24] * len(each), "o", color="#98a2ad", ms=2.5)
-        if not math.isnan(s.low):  # an accuracy has bounds, its interval need not
-            ax.plot([100 * max(s.low, 0.0), 100 * min(s.high, 1.0)], [row, row], color=paint, lw=1.6)
+        ends = max(s.low, 0.0), min(s.high, 1.0)  # an accuracy has bounds, its interval need not
+        ax.plot([100 * end for end in ends], [row, row], color=paint, lw=1.6)
         ax.plot(100 * s.mean, row, marker=marker, color=paint, ms=7)
     titles = [visible(results[name].title) for name in names]
     ax.set_yticks(range(len(names)), titles, parse_math=False)
