@@ -213,7 +213,7 @@ def make_data(
     if not counts.all():
         missing = classes[int(counts.argmin())]
         raise ValueError(
-            f"the class {missing!r} of {label} has no training example; add some, or leave it out."
+            f"the class {missing!r} of {label} has no training example; put some into train, or leave it out."
         )
     if train_groups is known:
         _note_lacking(train_groups, (0,), split, True, remarks)
@@ -229,11 +229,11 @@ def make_data(
     return Data(inputs, codes, classes, attributes, split, train_groups, eval_groups, name, notes)
 
 # %% ../../nbs/04_data/04_data.ipynb #6a8e2d76
-MOST_FRACTIONS = 20  # so many different values with fractions may still be categories
+MOST_VALUES = 20  # so many different values may be categories though they are fractions or never repeat
 
 
 def _attributes(attributes, label, unlabelled) -> dict:
-    "Checked columns, by name; None in a cell without a value. Values must repeat."
+    "Checked columns, by name; None in a cell without a value."
     attributes = attributes if isinstance(attributes, dict) else {"a": attributes}
     if label in attributes:
         raise ValueError(
@@ -250,12 +250,6 @@ def _attributes(attributes, label, unlabelled) -> dict:
                 "or leave the attribute out and take method 'jtt', 'lff' or 'eiil'."
             )
         known = _categories(np.asarray(values, object)[~blank] if blank.any() else values, name)
-        if len(known) > MOST_FRACTIONS and len(np.unique(known)) == len(known):
-            raise ValueError(
-                f"the attribute {name!r} has another value in each of {len(known):,} rows, such as "
-                f"{known[0].item()!r}, so every group would be a single example; name a column whose values "
-                "repeat, or cut its values into a few ranges first."
-            )
         columns[name] = np.array(known)
         if blank.any():
             columns[name] = np.full(len(blank), None, object)
@@ -266,19 +260,18 @@ def _attributes(attributes, label, unlabelled) -> dict:
 
 
 def _categories(values, name):
-    "A checked column of integers, booleans or strings."
+    "A checked column of integers, booleans or strings, or of few fractions. Many values must repeat."
     column = as_column(dates_as_text(values), name)
     if column.dtype == object:
         column = np.array(column.tolist())  # a table's own integers and booleans
-    if column.dtype.kind != "f":
-        return column
-    if np.isfinite(column).all() and (column == column.astype(np.int64)).all():
-        return column.astype(np.int64)
-    n_values = len(np.unique(column))
-    if n_values > MOST_FRACTIONS:
+    fractions = column.dtype.kind == "f"
+    if fractions and np.isfinite(column).all() and (column == column.astype(np.int64)).all():
+        column, fractions = column.astype(np.int64), False
+    n_values = len(pd.unique(column))
+    if n_values > MOST_VALUES and (fractions or n_values == len(column)):
         raise ValueError(
-            f"{name} has {n_values:,} different values, such as {column[0]:g}; "
-            "a label or attribute must be categorical: cut it into a few ranges first."
+            f"{name} has {n_values:,} different values in {len(column):,} rows, such as {column[0]}; a label "
+            "or attribute must be categorical: name one whose values repeat, or cut it into a few ranges."
         )
     return column
 
@@ -332,18 +325,13 @@ def divide_groups(groups: Groups, shares, seed: int) -> Int8[np.ndarray, " n"]:
 
 
 def complete_split(split, groups, seed: int, remarks) -> Int8[np.ndarray, " n"]:
-    """The split as codes; made where there is none, with a validation set where only that is missing.
-
-    `remarks` notes what a user should know. Raises `ValueError` where no example is in the training split.
-    """
+    "The split as codes, made where it or only validation is missing; `remarks` notes what was made."
     if split is None:
         text = "/".join(map(str, SHARES))
         made = f"one was made at random within groups, shares {text}, seed {seed}"
         remarks.append((f"no split was given: {made}", False))
         return divide_groups(groups, SHARES, seed)
     split = split_codes(split)
-    if not (split == 0).any():
-        raise ValueError("no example is in the training split; say of some that they are in train.")
     if not (split == 1).any():
         train = np.flatnonzero(split == 0)
         share = SHARES[1] / (SHARES[0] + SHARES[1])
