@@ -186,7 +186,7 @@ def mistake_section(found: Answers) -> dict:
 
 
 def label_section(found: Answers) -> dict:
-    "Where the next labels should go, if that was asked."
+    "Where the next labels should go."
     rows = []
     for split, group, n, *gain in map(dict.values, found.labels):
         row = {"rows of": split, "group": group, "labelled": n}
@@ -252,9 +252,8 @@ def training_section(record: RunRecord, split: str) -> dict:
     fig, ax = new_chart("epoch", y_label="validation accuracy, %")
     for name in [*grey, *styles]:
         colour, marker, _ = styles.get(name, STYLES[-1])
-        every = len(curve) // 12 if len(curve) > 40 else 1
         y = accuracy[:, counts.names.index(name)]
-        ax.plot(epochs, y, color=colour, lw=1.6, marker=marker, ms=6, markevery=every)
+        ax.plot(epochs, y, color=colour, lw=1.6, marker=marker, ms=6, markevery=max(1, len(curve) // 12))
     ax.set_ylim(max(0.0, 10 * np.floor(ax.get_ylim()[0] / 10)), 101)
     ax.xaxis.set_major_locator(MaxNLocator(6, integer=True, steps=[1, 2, 5, 10]))
     for before, entry in pairwise(curve):
