@@ -327,7 +327,7 @@ def check_roles(
 ) -> dict[str, list]:
     """The columns of each role. Raises `ValueError` for one that is not there, has two roles, or is of a kind
     that its role cannot have."""
-    roles = {role: listify(columns) for role, columns in given.items() if columns is not None}
+    roles = {role: [of] if np.isscalar(of) else list(of) for role, of in given.items() if of is not None}
     if len(roles.keys() & {"text", "image", "features"}) > 1:
         raise ValueError("text=, image= and features= exclude each other; examples are of one kind.")
     if len(roles.get("text", ())) > 2:

@@ -28,7 +28,7 @@ RATES = 0.1, 0.03  # of boosting, that are tried
 
 @dataclass
 class Trees(Balanced, Fitted):
-    "Boosted trees, every group with the same total weight. `ValueError` for a setting outside its range."
+    "Boosted trees, every group with the same total weight."
 
     epochs: Annotated[int, Range(1, 200)] = 200  # rounds of boosting, at most; 1 to 200
     by: Literal["group", "class", "none"] = "group"  # every 'group' or 'class' weighs alike, or every example
