@@ -29,7 +29,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from pde_nb import open_data
 from pde_nb.algorithm.groups import balanced_subset, random_rank
-from pde_nb.algorithm.metrics import averages, count_correct
+from pde_nb.algorithm.metrics import count_correct, group_mean
 from pde_nb.algorithm.schedule import ExpansionSchedule, Stage
 from pde_nb.core.seals import read_measurement, surroundings, write_sealed
 from pde_nb.data.inputs import make_source
@@ -210,7 +210,7 @@ def fold_of(data, seed):
 def judged(data, rows, scores):
     "Worst group, and mean of the groups, of the scores of some rows."
     counts = count_correct(scores.argmax(1), data.y[rows], data.train_groups.part(rows))
-    return float(counts.worst_group), float(averages(counts)["group_mean"])
+    return float(counts.worst_group), group_mean(counts.correct, counts.total)
 
 
 class Study:
@@ -270,8 +270,6 @@ class Study:
     def both(self, trainer):
         "Probabilities of validation and of test."
         return self.scores(trainer, self.val), self.scores(trainer, self.test)
-
-    # additions
 
     def base(self, base):
         return self.both(self.run(self.method(base), base))

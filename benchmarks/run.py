@@ -37,6 +37,7 @@ from pde_nb.core.environment import import_torchvision, surroundings
 from pde_nb.core.seals import write_sealed
 from pde_nb.data.batches import IMAGENET
 from pde_nb.data.dataset import from_arrays
+from pde_nb.data.encoding import encode
 from pde_nb.data.examples import Pictures, Texts
 from pde_nb.data.inputs import Preparation, make_source
 from pde_nb.data.published import read_published
@@ -300,7 +301,8 @@ def bench_prediction(args):
     network = make_model("mlp", weights=None, n_classes=2, kind=data.inputs.kind, shape=source.shape)
     predictor = Predictor(network.eval(), Preparation.learn(data, source))
     pieces = new_rows(frame, predictor.preparation, batch=predictor.batch)
-    encoded = torch.cat([torch.from_numpy(piece.encoded) for piece in pieces])
+    read = [encode(predictor.preparation.codes, piece.inputs.columns) for piece in pieces]
+    encoded = torch.from_numpy(np.concatenate(read))
 
     def bare():
         with torch.no_grad():

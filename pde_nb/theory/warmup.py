@@ -100,8 +100,8 @@ def kept_momentum(sign: int = 1, seeds: int = 3) -> Found:  # sign −1: it weak
 @lru_cache
 def from_warmup(F_c: float, sigma_0: float = 0.1, limit: int = 3000) -> tuple[float, float, float]:
     """The population from a core output F_c of the leading one of 40 filters: measured (inf beyond `limit`)
-    and predicted iterations to a spurious output of ½, and the lowest F_c − F_s in the first 3,000; α̂ = 0.98,
-    β_c = 0.2, β_s = 1, η = 0.1."""
+    and predicted iterations to a spurious output of ½, and the lowest F_c − F_s in the first 3,000;
+    α̂ = 0.98, β_c = 0.2, β_s = 1, η = 0.1."""
     c, s = sigma_0 * np.random.default_rng(0).standard_normal((2, 40))
     if F_c > 0:
         c[c.argmax()] = F_c ** (1 / 3) / 0.2
