@@ -89,8 +89,8 @@ def mean_of(result, key: str = "worst_group") -> float:
     return over_seeds(result, key).mean
 
 
-def looks(result) -> float:
-    "How often a run looked at validation, mean over seeds."
+def evals(result) -> float:
+    "How often a run was evaluated on validation, mean over seeds."
     return float(result.frame.curve.map(len).mean())
 
 
@@ -134,17 +134,17 @@ def family(key: str = "worst_group") -> pd.DataFrame:
 
 def verdict(one, other, d) -> str:
     """Of the first minus the second, p corrected: 'ahead', 'behind' or 'not told apart'; or why there is
-    none: 'single pass', fewer seeds than five, or 'unequal looks' at validation in a pass."""
-    if any(r.method["name"] in ("lff", "jtt", "eiil") and looks(r) <= 1 for r in (one, other)):
+    none: 'single pass', fewer seeds than five, or 'unequal evaluation' on validation in a pass."""
+    if any(r.method["name"] in ("lff", "jtt", "eiil") and evals(r) <= 1 for r in (one, other)):
         return "single pass"
     if d.n < 5:
         return f"{d.n} seeds"
     if not d.p_holm < 0.05:
         return "not told apart"
     winner, loser = (one, other) if d.mean > 0 else (other, one)
-    rate = [(r.frame.curve.map(len) / r.frame.passes).mean() if looks(r) > 1 else 0 for r in (loser, winner)]
+    rate = [(r.frame.curve.map(len) / r.frame.passes).mean() if evals(r) > 1 else 0 for r in (loser, winner)]
     if min(rate) and rate[0] < 0.9 * rate[1]:
-        return "unequal looks"
+        return "unequal evaluation"
     return "ahead" if d.mean > 0 else "behind"
 
 

@@ -107,7 +107,7 @@ def visible(
     value,
     keep: str = "",  # characters that stay as they are: "\n" for a text of several lines
 ) -> str:
-    "Text in which everything can be seen, and that a terminal only shows: other characters as in `\\x1b`."
+    "Text that is safe to show: a character that nobody sees or that a terminal obeys becomes `\\x1b`."
     text = str(value)
     plain = {c for c in text if c.isprintable() or unicodedata.category(c) == "Zs"} - set(SHAPELESS)
     hidden = set(text) - plain - set(keep)

@@ -14,7 +14,7 @@ from multiprocessing import get_context
 import numpy as np
 from tqdm import tqdm
 
-# the usual lock of progress bars stays closed in all forks where one that holds it is killed
+# tqdm's own lock is shared by forks: where one is killed that holds it, the others would wait for ever
 tqdm.set_lock(threading.RLock())
 
 # %% ../../nbs/01_core/02_checks.ipynb #c0a89aea

@@ -30,7 +30,7 @@ from .opening import check_options, open_path
 from .tables import as_frame, text_column
 
 # %% ../../nbs/04_data/08_published.ipynb #f81762a0
-PUBLISHED = {  # tab:app-datanum and the papers it cites: examples per group in train, val, test
+PUBLISHED = {  # from the papers of the sets: examples per group in train, val, test
     "waterbirds": ((3498, 184, 56, 1057), (467, 466, 133, 133), (2255, 2255, 642, 642)),
     "celebA": ((71629, 66874, 22880, 1387), (8535, 8276, 2874, 182), (9767, 7535, 2480, 180)),
     "civilcomments": ((231738, 6785, 27404, 3111), (39006, 1119, 4522, 533), (115223, 3335, 13687, 1537)),

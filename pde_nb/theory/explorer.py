@@ -15,7 +15,8 @@ from scipy.special import logit
 
 from ..core.style import COLOURS, new_figure
 from .data_model import draw_features
-from .dynamics import feature_output, population
+from .dynamics import population
+from .network import feature_output
 from .theorem import clock_at, warmup_iterations
 
 # %% ../../nbs/03_theory/11_explore.ipynb #94e2f7f0
@@ -90,6 +91,7 @@ def fig_explore(**settings) -> Figure:
                 words.append(f"{feature} after {t:,}")
         ax.set_title(f"{name}: {', '.join(words) or 'learns neither'}", fontsize=9)
         ax.set_xscale("function", functions=(lambda t: np.sqrt(np.maximum(t, 0)), np.square))
+        ax.locator_params(axis="x", nbins=4)
         ax.set(xlabel="iteration, root scale", ylabel=r"$\beta\,\max_j\langle w_j, v\rangle$")
     stop = run["strengths"]["spurious"] * run["levels"]["stop"]
     axes[0].axhline(stop, ls="--", lw=0.9, color=COLOURS["spurious"])

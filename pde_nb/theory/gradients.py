@@ -13,8 +13,7 @@ import numpy as np
 from scipy.special import expit
 
 from .data_model import DataModel, Sample, dense_patches, draw_sample
-from .dynamics import feature_output
-from .network import output_dense, structured
+from .network import feature_output, output_dense, structured
 
 # %% ../../nbs/03_theory/03_gradients.ipynb #5ec04578
 class Found(NamedTuple):

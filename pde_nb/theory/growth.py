@@ -18,9 +18,8 @@ from scipy.stats import linregress
 from scipy.stats import t as student_t
 
 from .data_model import DataModel
-from .dynamics import feature_output
 from .gradients import Found, draw_network, residuals, sample_alignments
-from .network import structured
+from .network import feature_output, structured
 
 # %% ../../nbs/03_theory/05_growth.ipynb #2f0a17e4
 def hitting_bounds(z0, v, m, M) -> tuple:

@@ -17,8 +17,8 @@ from scipy.special import expit, logit, ndtri
 from scipy.stats import chi2
 
 from .data_model import DataModel, Sample
-from .dynamics import feature_output, mean_residuals
-from .network import descent, structured
+from .dynamics import race
+from .network import descent, feature_output, structured
 
 # %% ../../nbs/03_theory/06_theorem.ipynb #4ed918ae
 def levels(model: DataModel, N: int, J: int, sigma_0: float, delta: float) -> SimpleNamespace:
@@ -234,25 +234,8 @@ def spurious_iterations(
     lr: float,  # learning rate of plain gradient descent or of dampened momentum
 ) -> float:
     "Iterations until the population has a spurious output F_s of ½, from any weights; inf if it never does."
-    if s.max() <= 0:
-        return np.inf
-
-    def slopes(u_c, u_s):
-        "du_c/du_s and dt/du_s; infinite where the spurious feature has stopped."
-        F_c = feature_output(c / (1 - u_c * c), beta_c) if u_c * c.max() < 1 else np.inf
-        S, D = mean_residuals(F_c, feature_output(s / (1 - u_s * s), beta_s), alpha_hat)
-        if D <= 0:
-            return np.inf, np.inf
-        return beta_c**3 * S / (beta_s**3 * D), 1 / (3 * lr * beta_s**3 * D)
-
-    # dense at the end, where the output is steep
-    grid = clock_at(s, beta_s, 0.5) * (1 - np.geomspace(1, 1e-5, 1501))
-    u_c, T = 0.0, 0.0
-    for u_s, h in zip(grid, np.diff(grid)):  # the midpoint rule
-        k, _ = slopes(u_c, u_s)
-        k, per = slopes(u_c + k * h / 2, u_s + h / 2)
-        if not np.isfinite(k):
-            return np.inf
-        u_c += k * h
-        T += per * h
-    return float(T)
+    steps = race(c, s, alpha_hat, beta_c, beta_s, growth=0.005)
+    for _, s, time in islice(steps, 3000):  # by then the faster feature has grown by a factor of 10⁶
+        if feature_output(s, beta_s) >= 0.5:
+            return float(time / lr)
+    return np.inf

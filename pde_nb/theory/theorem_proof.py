@@ -17,10 +17,10 @@ from scipy.special import logit
 
 from ..core.statistics import wilson_interval
 from .data_model import DataModel, draw_sample
-from .dynamics import feature_output, first_learned, population, race, spurious_first_probability
+from .dynamics import first_learned, population, race, spurious_first_probability
 from .gradients import Found, draw_network
 from .growth import DIMENSIONS, fit_exponent, n_filters, under_both_scales
-from .network import after, descent, group_counts, structured
+from .network import after, descent, feature_output, group_counts, structured
 from .theorem import learning_time, train_until_learned
 
 # %% ../../nbs/03_theory/07_theorem_proofs.ipynb #67e375a4

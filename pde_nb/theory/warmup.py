@@ -13,11 +13,11 @@ import numpy as np
 from scipy.special import expit
 
 from .data_model import DataModel
-from .dynamics import feature_output, population
+from .dynamics import population
 from .experiment import SYNTHETIC_PRESETS, Run, after_warmup, warm_up
 from .gradients import Found, draw_network
 from .growth import fit_exponent, under_both_scales
-from .network import descent, structured
+from .network import descent, feature_output, structured
 from .theorem import LOAD_IN_RANGE, noise_load, spurious_iterations, warmup_iterations
 from .theorem_proof import log_uniform, time_scales
 

@@ -63,9 +63,11 @@ def check_run(run):  # a `Trainer` that is being made
 # %% ../../nbs/09_training/05_settings.ipynb #2ffe30a2
 def make_optimiser(model: nn.Module, settings: Settings, fused: bool = False) -> torch.optim.Optimizer:
     """SGD with momentum over all parameters that are trained; or AdamW, as the settings have it. Fused it is
-    one piece of work for all weights, for a GPU."""
+    one piece of work for all weights, for a GPU. Raises `ValueError` where no parameter is trained."""
     options = dict(lr=settings.lr, weight_decay=settings.weight_decay, fused=fused or None)
     trained = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
+    if not trained:
+        raise ValueError("the model has no weight to train; call requires_grad_() on those that are frozen.")
     if settings.optimiser == "sgd":
         return torch.optim.SGD([p for _, p in trained], momentum=settings.momentum, **options)
     free = {name for name, p in trained if p.ndim < 2}
