@@ -51,18 +51,19 @@ def diagnose(*, opened: DataOptions, json: Json = None):
 
 def shown_columns(opened: DataOptions, n: int) -> dict:
     "The columns of a file, its inputs in arrays apart: name → (n,) values."
-    import numpy as np
     import pandas as pd
 
     from pde_nb.data.blanks import mask_blanks
-    from pde_nb.data.opening import files_of, read_arrays, read_file
+    from pde_nb.data.hubs import named_frame
+    from pde_nb.data.opening import files_of, read_arrays, read_files
     from pde_nb.data.tables import as_frame
 
     path = Path(opened.data)
     if path.suffix == ".npz" or (path / "x.npy").exists():
-        frame = pd.DataFrame({k: v for k, v in read_arrays(path).items() if np.shape(v) == (n,)})
-    elif files := files_of(path):
-        frame = pd.concat(read_file(file).to_pandas() for file in files)
+        frame = pd.DataFrame({k: v for k, v in read_arrays(path).items() if v.shape == (n,)})
+    elif files_of(path):
+        dataset = read_files(path, opened.split or "split")
+        frame, _ = named_frame(dataset, dataset.column_names)
     else:
         frame = as_frame(path / "metadata.csv" if path.is_dir() else path)
     here = [name for name in opened.attribute or () if name in frame]

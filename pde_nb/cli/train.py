@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pde_nb
 from .ending import Exit, answer, command_line, say_next, show
-from .options import SCREEN, DataOptions, Json, TrainOptions, Whole, data_words, set_values
+from .options import SCREEN, DataOptions, Json, Number, TrainOptions, Whole, data_words, set_values
 from ..core.arguments import number
 from ..core.environment import is_main, need
 
@@ -24,7 +24,7 @@ def train(
     preset: str | None = None,
     seed: Whole = 0,
     out: str | None = None,
-    minutes: float | None = None,
+    minutes: Number | None = None,
     restart: bool = False,
     json: Json = None,
     asked: TrainOptions = TrainOptions(),
@@ -87,7 +87,7 @@ def compare(
     opened: DataOptions,
     methods: list[str] = ("all",),
     seeds: Whole = 5,
-    budget: float = 10.0,
+    budget: Number = 10.0,
     tune: list[str] | None = None,
     out: str | None = None,
     jobs: str = "1",

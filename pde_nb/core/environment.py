@@ -34,26 +34,21 @@ def surroundings() -> dict:
     with suppress(OSError):
         named = re.search(r"^model name\s*: (.+)", Path("/proc/cpuinfo").read_text("utf-8"), re.MULTILINE)
         processor = named[1].strip() if named else processor
+    revision, git = None, ["git", "-C", str(Path(find_spec("pde_nb").origin).parent)]
+    how = dict(capture_output=True, text=True, timeout=10, check=True)
+    with suppress(OSError, subprocess.SubprocessError):
+        # this fails where it is installed, perhaps inside somebody else's checkout
+        subprocess.run([*git, "ls-files", "--error-unmatch", "__init__.py"], **how)
+        named = subprocess.run([*git, "describe", "--always", "--exclude=*", "--dirty=+"], **how)
+        revision = named.stdout.strip()  # with a + when it has local changes
     return dict(
         python=platform.python_version(),
         system=platform.platform(),
         processor=processor,
         cores=os.cpu_count(),
         versions=versions,
-        revision=_revision(),
+        revision=revision,
     )
-
-
-def _revision() -> str | None:
-    "The source revision of the checkout that the library runs from, with a + when it has local changes."
-    git = ["git", "-C", str(Path(find_spec("pde_nb").origin).parent)]
-    how = dict(capture_output=True, text=True, timeout=10, check=True)
-    try:  # the first fails where it is installed, perhaps inside somebody else's checkout
-        subprocess.run([*git, "ls-files", "--error-unmatch", "__init__.py"], **how)
-        found = subprocess.run([*git, "describe", "--always", "--exclude=*", "--dirty=+"], **how)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return found.stdout.strip()
 
 # %% ../../nbs/01_core/03_environment.ipynb #la000005
 def launched() -> int:

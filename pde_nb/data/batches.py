@@ -27,19 +27,9 @@ from PIL import Image, ImageOps
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from ..core.arguments import Count, checked
+from ..core.arguments import Count, checked, lookup
 from ..core.seals import MAKE_AGAIN, read_sealed, sweep, writable_folder, write_sealed, write_whole
-from pde_nb.data.examples import (
-    Arrays,
-    Columns,
-    Pictures,
-    Texts,
-    cache_folder,
-    check_numbers,
-    file_states,
-    fingerprint,
-    known_digest,
-)
+from .examples import Pictures, cache_folder, check_numbers, file_states, fingerprint, known_digest
 
 # %% ../../nbs/04_data/09_batches.ipynb #95e8be19
 def upright_rgb(image):
@@ -214,7 +204,7 @@ class Source:
     settings: tuple = ()  # all else that changes a batch
     learned: dict  # what new rows need to become such batches: fields of a `Preparation`
 
-    def __init__(self, inputs: Pictures | Arrays | Columns | Texts, device):
+    def __init__(self, inputs, device):  # Pictures, Arrays, Columns or Texts
         self.inputs, self.kind, self.device = inputs, inputs.kind, check_device(device)
 
     def __len__(self):
@@ -319,7 +309,7 @@ class PixelSource(Source):
 
     def __init__(
         self,
-        inputs: Pictures | Arrays,
+        inputs,  # Pictures or Arrays
         x: np.ndarray,  # their pixels, (n, C, H, W) uint8 or float32; may be memory-mapped
         *,
         device="cpu",
@@ -339,8 +329,9 @@ class PixelSource(Source):
         self.augment = tuple(a for a in AUGMENTATIONS if a in augment)
         if normalise is None:
             normalise = (0, 1)
-        elif isinstance(normalise, str) and normalise == "imagenet":
-            normalise = [np.mean(m) if x.shape[1] == 1 else m for m in IMAGENET]
+        elif isinstance(normalise, str):
+            moments = lookup(normalise, dict(imagenet=IMAGENET), "normalise")
+            normalise = [np.mean(m) if x.shape[1] == 1 else m for m in moments]
         mean, std = (np.broadcast_to(np.asarray(m, float), x.shape[1]) for m in normalise)
         if not (np.isfinite([mean, std]).all() and (std > 0).all()):
             raise ValueError(f"normalise={normalise!r}; give means, and standard deviations above 0.")

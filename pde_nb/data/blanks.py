@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Int, Int8, Shaped
 
-from ..algorithm.groups import Groups, Overlap, make_groups, positions
+from ..algorithm.groups import Groups, Overlap, as_held, make_groups, positions
+from .columns import distinct
 
 # %% ../../nbs/04_data/02_blanks.ipynb #bl000007
 UNLABELLED = "(no label)"
@@ -24,13 +25,12 @@ def blank_cells(
     unlabelled=None,  # a value that stands for a blank, such as -1; -1.0 and '-1' are the same
 ) -> Bool[np.ndarray, " n"]:
     "Which cells of a column have no value: None, nan, an empty text, '(no label)'."
-    column = np.asarray(values)
+    column = as_held(values)
     if column.ndim != 1 or (column.dtype.kind in "biu" and unlabelled is None):
         return np.zeros(len(column), bool)
-    codes, different = pd.factorize(column)  # −1 for what pandas calls missing
+    different = distinct(pd.Series(column, name=getattr(values, "name", None)))
     says_nothing = {"", UNLABELLED} if unlabelled is None else {"", UNLABELLED, plain_text(unlabelled)}
-    texts = ["" if value != value else plain_text(value) for value in different.tolist()]
-    return np.array([*(text in says_nothing for text in texts), True])[codes]
+    return different.spread([plain_text(text) in says_nothing for text in different.texts], True)
 
 
 def dates_as_text(values):

@@ -5,7 +5,8 @@
 # %% auto #0
 __all__ = ['YES_OR_NO', 'KINDS', 'LOOK_AT', 'LEAST_ROWS', 'WAYS', 'SHOWN', 'says_missing', 'as_number', 'has_unit', 'days_of',
            'days_since_1970', 'HowRead', 'Distinct', 'distinct', 'is_numbers', 'read', 'number_values', 'Reading',
-           'understand', 'doubtful', 'why_identity', 'best_way', 'how_texts', 'listed', 'refuse', 'option']
+           'understand', 'doubtful', 'why_identity', 'best_way', 'how_texts', 'listed', 'refuse', 'option',
+           'check_names']
 
 # %% ../../nbs/04_data/01_columns.ipynb #cu000003
 import re
@@ -201,10 +202,10 @@ def understand(
         return None
     remark = ""
     fixed = hasattr(column.dtype, "categories") or column.dtype.kind in "mc"
-    if column.dtype.kind == "M" and wanted != "category":
+    if column.dtype.kind == "M" and wanted in ("", "date"):
         how = HowRead("date")
     elif is_numbers(column) and wanted not in ("category", "date"):
-        how = HowRead("boolean" if column.dtype.kind == "b" else "number")
+        how = HowRead(wanted or ("boolean" if column.dtype.kind == "b" else "number"))
     else:
         how, remark = how_texts(distinct(column), column.name, wanted or "category" * fixed)
     if how.kind == "date" and not wanted:
@@ -270,10 +271,10 @@ def how_texts(different: Distinct, name: str, wanted: str) -> tuple[HowRead, str
     plain = np.isfinite(different.numbers)
     if wanted == "category":
         return words, ""
-    if not wanted and plain.all():
-        return HowRead("number"), ""
     if not wanted and not different.all_text and {*different.texts} <= {"True", "False"}:
         return HowRead("boolean"), ""
+    if not wanted and plain.all():
+        return HowRead("number"), ""
     texts = different.texts[:LOOK_AT]
     some = replace(different, texts=texts, numbers=different.numbers[:LOOK_AT])
     how, share, unclear = best_way(some, [wanted] if wanted else ["number", "date"])
@@ -326,3 +327,28 @@ def refuse(reading: Reading, column):
 def option(name, kind: str) -> str:
     "What asks for a kind of a column, in a command and in Python."
     return f"--as {shlex.quote(f'{name}={kind}')} (columns={{{name!r}: {kind!r}}})"
+
+
+def check_names(column, role: str, kept: bool):
+    """Raises `ValueError` for a label or an attribute with values that seem to be faults; `kept`: words for
+    missing values are kept as names."""
+    if kept or is_numbers(column) or column.dtype.kind in "mMc" or hasattr(column.dtype, "categories"):
+        return
+    different = distinct(column)
+    words = pd.Series(sorted({*different.texts}))
+    alike = words[words.str.split().str.join(" ").str.lower().duplicated(keep=False)]
+    if len(alike):
+        what = f"has values that differ in blanks or in capitals alone: {', '.join(map(repr, alike[:4]))}"
+        raise doubtful(column.name, f"{what}; make them one")
+    odd, numbers = np.array([*map(says_missing, different.texts)]), np.isfinite(different.numbers)
+    if different.counts[numbers].sum() > different.counts.sum() / 2:
+        odd |= ~numbers
+    rows = np.flatnonzero(different.spread(odd, False))
+    if len(rows):
+        remedy = f"correct them or drop their rows, or {option(column.name, 'category')} keeps words as names"
+        if role == "attribute":
+            word = str(column.iloc[rows[0]])
+            remedy += f", or --unlabelled {word!r} (unlabelled={word!r}) takes them for blanks"
+        cells = f"in {len(rows):,} of {len(column):,} cells: {listed(column, rows)}"
+        what = f"has a word for a missing value or, among numbers, no number {cells}"
+        raise ValueError(f"{role} {column.name!r} {what}; {remedy}.")

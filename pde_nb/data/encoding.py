@@ -158,7 +158,7 @@ def spelled(texts: list[str], code: ColumnCode, numbers: bool) -> list[str]:
 
 def number_or_text(text: str) -> int | float | str:
     "The number that a text is, all digits of a whole one, else the text."
-    for kind in (int, float):
+    for kind in () if "_" in text else (int, float):  # Python takes 1_000 for a number
         try:
             return kind(text)
         except ValueError:

@@ -29,17 +29,7 @@ from .batches import DeviceArray, PixelCode, PixelSource, Source, check_device, 
 from .blanks import known_values
 from .dataset import Data
 from .encoding import ColumnCode, Standard, as_plain, encode, learn_column
-from pde_nb.data.examples import (
-    Arrays,
-    Columns,
-    Pictures,
-    Texts,
-    blocks,
-    check_numbers,
-    kept,
-    known_digest,
-    open_npy,
-)
+from .examples import Arrays, Columns, Texts, blocks, check_numbers, kept, known_digest, open_npy
 
 # %% ../../nbs/04_data/11_inputs.ipynb #9f07c53f
 def load_tokenizer(tokenizer):
@@ -231,8 +221,8 @@ def learn_columns(inputs: Columns, train, standardised: bool, notes: list) -> tu
 
 # %% ../../nbs/04_data/11_inputs.ipynb #2d94bc3d
 # setting → the kinds of inputs that it is for
-OF_KINDS = dict.fromkeys(("centre", "cache", "size"), "pictures")
-OF_KINDS |= {"augment": "pictures and pixels", "tokenizer": "texts", "max_tokens": "texts"}
+OF_KINDS = dict(size="pictures", centre="pictures", cache="pictures", tokenizer="texts", max_tokens="texts")
+OF_KINDS |= dict.fromkeys(("augment", "normalise"), "pictures and pixels")
 
 
 def make_source(
@@ -256,8 +246,9 @@ def make_source(
     """
     inputs, kind, device = data.inputs, data.inputs.kind, check_device(device)
     texts = dict(tokenizer=tokenizer, max_tokens=max_tokens)
-    for name, value in dict(centre=centre, cache=cache, size=size, augment=augment, **texts).items():
-        if kind not in OF_KINDS[name].split() and value not in (None, ()):
+    pixels = dict(centre=centre, cache=cache, size=size, augment=augment, normalise=normalise)
+    for name, value in (pixels | texts).items():
+        if kind not in OF_KINDS[name].split() and value not in (None, (), "imagenet"):
             raise ValueError(
                 f"{name}={value!r} is for {OF_KINDS[name]}, and the inputs are {kind}; leave it out."
             )
@@ -331,7 +322,7 @@ class Preparation:
 # %% ../../nbs/04_data/11_inputs.ipynb #pr000008
 def prepared(
     preparation: Preparation,
-    inputs: Columns | Arrays | Pictures | Texts,  # of new rows; columns may have nan where a value is missing
+    inputs,  # Columns, Arrays, Pictures or Texts of new rows; columns may have nan where a value is missing
     device="cpu",
 ) -> Source:
     "The source of new rows. Raises `ValueError` for rows of another shape."

@@ -227,6 +227,8 @@ def open_data(
 ) -> Data:
     "Data by name or path. Raises `ValueError` for what is missing, unknown, or means nothing for this data."
     given = {name: v for name, v in dict(options, label=label, attribute=attribute).items() if v is not None}
+    if not isinstance(data, (str, Path)):
+        raise ValueError(f"the data is a {type(data).__name__}: from_table takes tables, from_arrays arrays.")
     if data in PUBLISHED:
         check_options(data, given, {"root"})
         if "root" not in given:
@@ -257,11 +259,6 @@ def examine(
         except (ValueError, OSError) as e:
             faults.append(str(e).removesuffix("."))
 
-    def decode_those_there(files):
-        there = file_states(folder, files)[:, 0] >= 0
-        for _ in decoded(Pictures(folder.absolute(), np.array(files)[there]), 8, None, progress):
-            pass
-
     rows = attempt(published_rows, name, folder) if folder else attempt(read_published, name, root)
     if rows is None:
         return faults
@@ -270,7 +267,8 @@ def examine(
         faults.append(f"this is a subset: {len(rows):,} of {n_published:,} examples")
     if not about.texts:
         attempt(find_pictures, folder, rows["input"].tolist())
-        attempt(decode_those_there, rows["input"].tolist())
+        there = rows["input"].to_numpy()[file_states(folder, rows["input"])[:, 0] >= 0]
+        attempt(list, decoded(Pictures(folder.absolute(), there), 8, None, progress))
     return faults
 
 # %% ../../nbs/04_data/08_published.ipynb #d5e7fa22
@@ -305,6 +303,8 @@ def fetch(
     about = lookup(name, BENCHMARKS, "published set")
     for package in ("huggingface_hub", "filelock", "torch", "PIL"):  # not after the download
         need(package, "checking a data set")
+    if not hasattr(tarfile, "data_filter"):
+        raise ValueError(f"Python 3.10.12, 3.11.4 or later unpacks {name}; update it, or {about.by_hand}.")
     place = set_folder(name, root) or Path(root, about.folders[1])
     if place.exists() and (not place.is_dir() or any(place.iterdir())):
         faults = examine(name, place)

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['ROW_NUMBERS', 'TOLD', 'FILE_COLUMNS', 'as_frame', 'table_pieces', 'text_frames', 'parquet_frames', 'check_twice',
-           'check_fields', 'feature_columns', 'filled', 'check_names', 'text_column', 'from_table', 'check_roles',
-           'from_folder', 'example_table']
+           'check_fields', 'feature_columns', 'filled', 'text_column', 'from_table', 'check_roles', 'from_folder',
+           'example_table']
 
 # %% ../../nbs/04_data/05_tables.ipynb #ta000003
 import gzip
@@ -23,19 +23,8 @@ from ..core.arguments import did_you_mean, lookup
 from ..core.environment import need
 from ..core.tables import Table
 from .blanks import mask_blanks
-from pde_nb.data.columns import (
-    KINDS,
-    HowRead,
-    Reading,
-    distinct,
-    is_numbers,
-    listed,
-    option,
-    refuse,
-    says_missing,
-    understand,
-)
-from .dataset import Data, make_data, split_codes
+from .columns import KINDS, HowRead, Reading, check_names, option, refuse, understand
+from .dataset import SPLIT_NAMES, Data, make_data, split_codes
 from .examples import Columns, Texts, errors_of_file, find_pictures
 
 # %% ../../nbs/04_data/05_tables.ipynb #tf000004
@@ -134,7 +123,7 @@ def check_twice(names, where):
 
 def check_fields(frame, names, path):
     "Refuse rows that have more fields than there are names, and a separator that was not the right one."
-    others = [separator for separator in ";\t|" if len(names) == 1 and separator in names[0]]
+    others = [separator for separator in ",;\t|" if len(names) == 1 and separator in names[0]]
     if others:
         raise ValueError(
             f"{path} has one column, {names[0]!r}: its separator seems to be {others[0]!r}. "
@@ -170,6 +159,7 @@ def feature_columns(
             continue
         reading = understand(frame[name], wanted, from_file)
         why = reading.identity if reading else "no values"
+        why = why or "it has no name" * key.startswith("Unnamed: ")
         if why and not named and not wanted:
             useless.append(f"{name} ({why})")
             said[name] = ("left out", "", why)
@@ -228,26 +218,6 @@ def filled(
     return np.where(bad, middle, values), how
 
 # %% ../../nbs/04_data/05_tables.ipynb #ta000011
-def check_names(column, role: str, kept: bool):
-    """Raises `ValueError` for a label or an attribute with values that seem to be faults; `kept`: words for
-    missing values are kept as names."""
-    if kept or is_numbers(column) or column.dtype.kind in "mMc" or hasattr(column.dtype, "categories"):
-        return
-    different = distinct(column)
-    odd, numbers = np.array([*map(says_missing, different.texts)]), np.isfinite(different.numbers)
-    if different.counts[numbers].sum() > different.counts.sum() / 2:
-        odd |= ~numbers
-    rows = np.flatnonzero(different.spread(odd, False))
-    if len(rows):
-        remedy = f"correct them or drop their rows, or {option(column.name, 'category')} keeps words as names"
-        if role == "attribute":
-            word = str(column.iloc[rows[0]])
-            remedy += f", or --unlabelled {word!r} (unlabelled={word!r}) takes them for blanks"
-        cells = f"in {len(rows):,} of {len(column):,} cells: {listed(column, rows)}"
-        what = f"has a word for a missing value or, among numbers, no number {cells}"
-        raise ValueError(f"{role} {column.name!r} {what}; {remedy}.")
-
-
 def text_column(
     column,  # of a DataFrame
     missing: str,  # 'error': an empty text is an error; 'fill': it is kept
@@ -287,8 +257,8 @@ def from_table(
         root = Path(table).expanduser().parent if root is None else root
         options = {"name": Path(table).name.partition(".")[0]} | options
     lookup(missing, dict.fromkeys(("error", "fill")), "missing")
-    unused = split is None or (split == "split" and "split" not in frame)
-    given = dict(label=label, attribute=attribute or None, split=None if unused else split)
+    unused = split is None or (isinstance(split, str) and split == "split" and split not in frame)
+    given = dict(label=label, attribute=attribute, split=None if unused else split)
     given |= dict(text=text, image=image, features=features)
     roles = check_roles(list(frame.columns), given, kinds)
     attributes = {str(name): frame[name] for name in roles.get("attribute", ())}
@@ -296,9 +266,9 @@ def from_table(
     for role in ("label", "attribute"):
         for name in roles.get(role, ()):
             check_names(frame[name], role, name in kinds)
-    notes, said, splits = list(notes), {}, None if unused else split_codes(frame[split])
+    notes, said, splits = [*listify(notes)], {}, None if unused else split_codes(frame[split])
     if image is not None:
-        inputs = replace(find_pictures(root, frame[image].fillna("").tolist()), column=str(image))
+        inputs = replace(find_pictures(root, text_column(frame[image], "fill")), column=str(image))
     elif text is not None:
         texts = [text_column(frame[name], missing) for name in roles["text"]]
         inputs = Texts(*texts, names=tuple(map(str, roles["text"])))
@@ -306,11 +276,16 @@ def from_table(
         train = np.ones(len(frame), bool) if unused else splits == 0
         train = train if train.any() else ~train
         used = [label, *roles.get("attribute", ()), "split" if split is None else split]
-        names = roles.get("features") or [name for name in frame.columns if name not in used]
         named = features is not None
+        names = roles["features"] if named else [name for name in frame.columns if name not in used]
         inputs, said, more = feature_columns(frame, names, named, kinds, missing, train, from_file)
         notes += more
     options = dict(label=str(label), unlabelled=unlabelled, notes=notes) | options
+    used = [*kinds, *sum(roles.values(), [])]
+    for name in frame.columns.difference(used, sort=False) if unused and split else ():
+        if str(frame[name][0]) in SPLIT_NAMES and frame[name].isin(SPLIT_NAMES).all():
+            take = f"--split {name!r} (split={name!r}) takes it as the split"
+            raise ValueError(f"{name!r} holds names of splits; {take}, {option(name, 'drop')} leaves it out.")
     data = make_data(inputs, frame[label], attributes, splits, **options)
     for role in ("label", "attribute", "split", "text", "image"):
         for name in roles.get(role, ()):
@@ -327,6 +302,10 @@ def check_roles(
 ) -> dict[str, list]:
     """The columns of each role. Raises `ValueError` for one that is not there, has two roles, or is of a kind
     that its role cannot have."""
+    for role, of in given.items():
+        single = role in ("label", "split", "image") and of is not None
+        if isinstance(of, (dict, set)) or (single and not np.isscalar(of)):
+            raise ValueError(f"{role}= is a {type(of).__name__}; give the name of a column.")
     roles = {role: [of] if np.isscalar(of) else list(of) for role, of in given.items() if of is not None}
     if len(roles.keys() & {"text", "image", "features"}) > 1:
         raise ValueError("text=, image= and features= exclude each other; examples are of one kind.")

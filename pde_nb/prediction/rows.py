@@ -174,7 +174,7 @@ def picture_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iter
         rows, columns, keep, root = dict(file=names), ["file"], ["file", *keep], root or "."
     root = path.parent if root is None and path is not None else root
     for at, frame, kept in frames(rows, preparation, columns, size, keep, skip):
-        pictures = find_pictures(root, frame[columns[0]].fillna("").tolist(), first=at)
+        pictures = find_pictures(root, text_column(frame[columns[0]], "fill"), first=at)
         yield NewRows(at, pictures, kept, np.full(len(frame), "", object))
 
 
