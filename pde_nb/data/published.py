@@ -233,10 +233,11 @@ def open_data(
         check_options(data, given, {"root"})
         if "root" not in given:
             raise ValueError(f"--data {data} needs --root, the folder that holds the data set's own folder.")
-        return read_published(data, given["root"])
-    if not Path(data).exists():
+        return read_published(data, Path(given["root"]).expanduser())
+    path = Path(data).expanduser()
+    if not path.exists():
         lookup(data, PUBLISHED, "--data names no file or folder, and the published set")
-    return open_path(Path(data), given)
+    return open_path(path, given)
 
 # %% ../../nbs/04_data/08_published.ipynb #14e4e9ab
 def examine(
