@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Float, Int
 from sklearn.linear_model import LogisticRegression
 
-from ..algorithm.expansion import small_group_cap
+from ..algorithm.expansion import SMALL_GROUP
 from ..algorithm.groups import Groups, balanced_subset, random_rank, stream
 from ..algorithm.metrics import count_correct, group_mean
 from ..algorithm.schedule import plain_schedule
@@ -225,9 +225,7 @@ class Heads(DFRTrain):
     penalty = "l2"
     label = "Balanced heads"
     network = "linear"
-
-    def setup(self):
-        self.cap = small_group_cap(self.groups)
+    cap = SMALL_GROUP
 
 
 @dataclass

@@ -25,10 +25,10 @@ class FirstStageResult:
 
     model: nn.Module  # with its result, in evaluation mode
     y: Int[np.ndarray, " train"]  # classes of the training examples
-    scores: Float[np.ndarray, "train classes"]  # of the model for these, before the softmax
+    scores: Float[np.ndarray, "some classes"]  # of the model for these, of `Fitted` for a few; no softmax
     embedded: "Callable[[str], tuple] | None" = None  # split → what enters the head (n, d), classes, groups
     # (train,) the classes predicted in the last epoch, while the model trained; None: not recorded
-    predicted: "np.ndarray | None" = None
+    predicted: "Tensor | np.ndarray | None" = None
 
 
 def shares_text(groups: Groups, examples: Int[np.ndarray, " some"]) -> str:
@@ -99,7 +99,7 @@ class JTT(Method):
         return ERMWithPredictions(self.first_epochs), plain | own
 
     def after_first(self, first, model):
-        said = first.predicted if self.as_authors else first.scores.argmax(1)
+        said = torch.as_tensor(first.predicted).cpu().numpy() if self.as_authors else first.scores.argmax(1)
         self.wrong = np.flatnonzero((said >= 0) & (said != first.y))
         if not len(self.wrong):
             raise CannotRun(

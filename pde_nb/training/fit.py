@@ -151,7 +151,8 @@ def robust_fit(
     asked |= {name: options[name] for name in OF_DECISIONS if name in options}
     data = with_groups(data, groups, **asked, out=None if keep.restart else keep.out, bar=keep.bar)
     if isinstance(method, str) and method == "auto":
-        return climb(model, data, keep, **options)
+        usual = dict(schedule="auto", preset=None).items()  # anything else is of one method, and refused
+        return climb(model, data, keep, **{k: v for k, v in options.items() if (k, v) not in usual})
     return fit_spec(decide(data, model, method, **options), data, **how)
 
 # %% ../../nbs/09_training/15_fit.ipynb #ft00006
@@ -248,9 +249,8 @@ def use_first(run: Trainer, one: Trainer):
         return given(enters, rows), one.data.y[rows], one.data.groups(split)
 
     predicted = getattr(one.method, "predicted", None)  # what its method has learned on the way
-    if predicted is not None:
-        predicted = torch.as_tensor(predicted).cpu().numpy()
-    scores, y = given(model, one.train_rows), one.data.y[one.train_rows]
+    some = one.train_rows[:64] if isinstance(run.method, Fitted) else one.train_rows  # it looks at a few
+    scores, y = given(model, some), one.data.y[one.train_rows]
     result = FirstStageResult(model.eval(), y, scores, embedded, predicted)
     run.notes += run.method.after_first(result, run.model)
     run.seconds = time.monotonic() - start
@@ -369,7 +369,7 @@ def climb(
     """The fit of the cheapest method of `LADDER` that is enough; in a folder the runs are in OUT/auto, and
     the one that was chosen is in OUT too. Raises `ValueError` where none can run."""
     check_one_process("method='auto'")
-    shared = dict.fromkeys((*OF_DECISIONS, "seed", *(f.name for f in fields(Settings))))
+    shared = dict.fromkeys((*OF_DECISIONS[2:], "seed", *(f.name for f in fields(Settings))))
     for name in options:
         lookup(name, shared, "method='auto' takes what all methods share: the setting")
     folder = keep.out and writable_folder(keep.out)
