@@ -6,8 +6,6 @@
 __all__ = ['PDEDataModule', 'PDECallback', 'check_trainer', 'check_loader']
 
 # %% ../nbs/12_deployment/07_lightning.ipynb #ligh0003
-from functools import partial
-from operator import mul
 from types import SimpleNamespace
 
 import numpy as np
@@ -75,14 +73,13 @@ class PDEDataModule(LightningDataModule):
 
     def setup(self, stage: str):
         "Called by Lightning before it begins. Raises `ValueError` where the callback is missing."
-        if not any(isinstance(callback, PDECallback) for callback in self.trainer.callbacks):
+        counted = any(isinstance(callback, PDECallback) for callback in self.trainer.callbacks)
+        if stage in ("fit", "validate") and not counted:
             raise ValueError("PDEDataModule needs its callback: Trainer(callbacks=[PDECallback(), …]).")
         self.share_out(self.trainer.global_rank, self.trainer.world_size)
 
     def train_dataloader(self) -> DataLoader:
-        "The steps that are left; all of them where nothing trains yet."
-        if self.trainer is not None:
-            self.batches.start = self.trainer.fit_loop.epoch_loop.batch_progress.current.processed
+        "The steps that are left; all of them where nothing was trained yet."
         return DataLoader(self.train, batch_sampler=self.batches, **self.loader)
 
     def val_dataloader(self) -> DataLoader:
@@ -114,13 +111,17 @@ class PDECallback(Callback):
         self.each_epoch = False  # whether validation follows each epoch of the plan
 
     def on_load_checkpoint(self, trainer: Trainer, pl_module, checkpoint: dict):
-        "Raises `ValueError` for a checkpoint that does not say which batch comes next."
+        "Go on with the batch that would have come. `ValueError` for a checkpoint that does not say which."
         name = type(trainer.datamodule).__qualname__
-        if trainer.state.fn == "fit" and name not in checkpoint:
-            raise ValueError(
-                f"the checkpoint has no state of {name}, so nobody knows which batch comes next. Start anew "
-                "from its weights: load_from_checkpoint."
-            )
+        if trainer.state.fn == "fit":
+            if name not in checkpoint:
+                raise ValueError(
+                    f"the checkpoint has no state of {name}, so nobody knows which batch comes next. Start "
+                    "anew from its weights: load_from_checkpoint."
+                )
+            # now: an optimiser that asks how many steps there are has the loader begin
+            loop = checkpoint["loops"]["fit_loop"]
+            trainer.datamodule.batches.start = loop["epoch_loop.batch_progress"]["current"]["processed"]
 
     def setup(self, trainer: Trainer, pl_module, stage: str):
         "Set what the Trainer needs. Raises `ValueError` for a Trainer that would not show the plan."
@@ -165,7 +166,7 @@ class PDECallback(Callback):
         n = len(batches.of_step(trainer.fit_loop.epoch_loop.batch_idx)) if batches.ranks > 1 else 0
         mine = len(range(batches.rank, n, batches.ranks))
         if mine * batches.ranks != n:
-            loss.register_hook(partial(mul, mine * batches.ranks / n))
+            loss.register_hook(lambda gradient: gradient * (mine * batches.ranks / n))
 
     def on_validation_epoch_start(self, trainer: Trainer, pl_module):
         "Begin to count. Raises `ValueError` for a loader that is not the data module's."
@@ -205,8 +206,12 @@ def check_trainer(trainer: Trainer):
     "Raises `ValueError` for settings that would leave out a part of the plan, or a look at validation."
     if trainer.fast_dev_run:
         return
-    if trainer.max_epochs not in (1, -1, 1000, None):  # 1000: what Lightning makes of None
-        raise ValueError(f"max_epochs={trainer.max_epochs}: the whole plan is one epoch; give max_epochs=1.")
+    epochs, every = trainer.max_epochs, trainer.check_val_every_n_epoch
+    if epochs not in (1, -1, 1000, None) or every not in (1, None):  # 1000: what Lightning makes of None
+        raise ValueError(
+            f"max_epochs={epochs}, check_val_every_n_epoch={every}: the whole plan is one epoch; give "
+            "max_epochs=1 and leave the other out, or give val_check_interval, in steps."
+        )
     limits = trainer.limit_train_batches, trainer.limit_val_batches or 1.0
     if trainer.overfit_batches or any(isinstance(limit, int) or limit < 1 for limit in limits):
         raise ValueError(

@@ -68,7 +68,7 @@ disable_progress_bar()
 train, valid = made_up(160, 0.85, seed=0), made_up(40, 0.5, seed=1)
 columns = ("label", "negation")
 groups = make_groups(train["label"], train["negation"], names=columns)
-schedule = Schedule(warmup_epochs=2, expand_by=20, expand_every=1, n_expansions=3)
+schedule = Schedule(warmup_epochs=2, expand_by=23, expand_every=1, n_expansions=3)
 usual = dict(
     num_train_epochs=1,
     per_device_train_batch_size=8,
@@ -94,7 +94,7 @@ best = dict(
 def make(folder="run", method="pde", kind=Watched, **changes):
     "A trainer of the toy; `changes` of its arguments, or of TrainingArguments."
     own = ("schedule", "groups", "eval_groups", "eval_dataset", "train_dataset", "callbacks")
-    own += ("data_collator", "compute_metrics", "optimizers", "model", "model_init")
+    own += ("data_collator", "compute_metrics", "optimizers", "model", "model_init", "compute_loss_func")
     mine = {name: changes.pop(name) for name in own if name in changes}
     if method == "pde" and "schedule" not in mine:
         mine["schedule"] = schedule

@@ -114,5 +114,5 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X) -> np.ndarray:  # (n,)
         "The class of each row."
-        p = self.predict_proba(X)
+        p = self.predict_proba(X)  # raises where it is not fitted
         return self.classes_[p.argmax(1)]

@@ -36,10 +36,8 @@ class WorstGroupAccuracy(Metric):
         self.names = tuple(map(str, names)) if names is not None else tuple(f"group {g}" for g in range(n))
         if len(self.names) != n or len(set(self.names)) != n:
             raise ValueError(f"names={names!r}: give {n} different names, one per group (num_groups={n}).")
-        for state in ("correct", "total"):  # of each group
-            self.add_state(state, torch.zeros(n, dtype=torch.int64), dist_reduce_fx="sum")
-        for state in ("n_correct", "n_examples"):  # each example once
-            self.add_state(state, torch.zeros((), dtype=torch.int64), dist_reduce_fx="sum")
+        for state, shape in (("correct", n), ("total", n), ("n_correct", ()), ("n_examples", ())):
+            self.add_state(state, torch.zeros(shape, dtype=torch.int64), dist_reduce_fx="sum")
 
     def update(
         self,

@@ -7,8 +7,8 @@ __all__ = ['CS', 'FOLDS', 'MOST_ROWS', 'PRIOR_ROWS', 'TEACHING', 'DIRECTIONS', '
            'REFINED_C', 'FEWEST', 'MOST_WRONG', 'AT_LEAST', 'ENOUGH', 'class_inputs', 'fit_linear', 'log_probability',
            'cross_fit', 'row_loss', 'fit_temperature', 'Probe', 'fit_probe', 'calibrated', 'class_shares',
            'estimate_shares', 'refine_probe', 'blank_weights', 'guess_attribute', 'check_labelled', 'correct_splits',
-           'shares_of_chosen', 'name_rows', 'group_counts', 'trusted_rows', 'judged_apart', 'predict_groups',
-           'with_guess', 'prediction_notes']
+           'name_rows', 'group_counts', 'trusted_rows', 'judged_apart', 'predict_groups', 'with_guess',
+           'prediction_notes']
 
 # %% ../../nbs/06_grouping/02_guess.ipynb #gg400004
 import warnings
@@ -146,8 +146,7 @@ def calibrated(models, parts, n_classes: int, C: float, score, y, a, basis=None)
 
 def class_shares(p: Float[np.ndarray, "n values"], y, n_classes: int) -> Float[np.ndarray, "classes values"]:
     "The mean probability of each value in each class, as if one more row had that of all."
-    sums = [(p[y == c].sum(0) + p.mean(0)) / ((y == c).sum() + 1) for c in range(n_classes)]
-    return np.array(sums)
+    return np.array([(p[y == c].sum(0) + p.mean(0)) / ((y == c).sum() + 1) for c in range(n_classes)])
 
 # %% ../../nbs/06_grouping/02_guess.ipynb #pri00002
 PRIOR_ROWS = 4.0  # ν
@@ -273,8 +272,8 @@ def check_labelled(y, codes, teach, attribute: str, classes: list, values: list)
         raise ValueError(
             f"{attribute!r} is filled in for {(codes >= 0).sum():,} rows, {teach.sum():,} of them in "
             f"training and validation ({found}), and labels of test rows never teach; fill in at least "
-            f"{FEWEST} rows of each of two values there, or join a rare value with another. A cell with NA, "
-            f"or another word for what is missing, counts as blank; --as {attribute}=category keeps it."
+            f"{FEWEST} rows of each value there, two or more, or join a rare one with another. A cell with "
+            f"NA, or another word for what is missing, counts as blank; --as {attribute}=category keeps it."
         )
     for c in np.unique(y)[of_class[np.unique(y)] == 0]:
         raise ValueError(
@@ -286,25 +285,19 @@ def check_labelled(y, codes, teach, attribute: str, classes: list, values: list)
 def correct_splits(probe: Probe, x, y, codes, split, chosen: bool) -> Float[np.ndarray, "n values"]:
     "Probabilities of all rows, the shares found for each class of each split; one-hot where labelled."
     p = probe.probability(x, y)
-    implied = shares_of_chosen(p, y, codes, split) if chosen else probe.implied
-    corrected = p.copy()
-    for s, c in np.unique(np.stack([split, y], 1), axis=0).tolist():
-        cell = (split == s) & (y == c)
+    implied, corrected = probe.implied, p.copy()
+    cells = [(s, c, (split == s) & (y == c)) for s, c in np.unique(np.stack([split, y], 1), axis=0).tolist()]
+    if chosen:  # then it takes for granted the shares of those splits that the labelled rows are from
+        implied = np.full_like(implied, 1e-9)
+        for s, c, cell in cells:
+            labelled = (codes[cell] >= 0).sum() if s in TEACHING else 0
+            implied[c] += labelled * p[cell].mean(0)
+    for s, c, cell in cells:
         blank, known = cell & (codes < 0), cell & (codes >= 0)
         counts = np.bincount(codes[known], minlength=p.shape[1]) if s in TEACHING and not chosen else None
         corrected[blank] = estimate_shares(p[blank], implied[c], counts)[1]
     corrected[codes >= 0] = np.eye(p.shape[1])[codes[codes >= 0]]
     return corrected
-
-
-def shares_of_chosen(p, y, codes, split) -> Float[np.ndarray, "classes values"]:
-    "The shares that a probe takes for granted whose rows were chosen: those of the splits they are from."
-    shares = np.full((int(y.max()) + 1, p.shape[1]), 1e-9)
-    for s in TEACHING:
-        for c in np.unique(y[split == s]):
-            cell = (split == s) & (y == c)
-            shares[c] += (codes[cell] >= 0).sum() * p[cell].mean(0)
-    return shares
 
 
 def name_rows(p, y, codes, split) -> Int[np.ndarray, " n"]:
@@ -402,8 +395,7 @@ def predict_groups(
     if judged_apart(data):
         judged |= dict.fromkeys(judged.keys() - {"train"}, "given")
     record = dict(how="probe", seen=what, most_wrong=MOST_WRONG, chosen=chosen, attributes=records)
-    groups = replace(groups, trusted=trusted)
-    guess = Guess(groups, data.split, data.labelled, certainty, judged, record)
+    guess = Guess(replace(groups, trusted=trusted), data.split, data.labelled, certainty, judged, record)
     return with_guess(data, guess, prediction_notes(data, guess))
 
 

@@ -8,7 +8,6 @@ __all__ = ['WIDE', 'REASONS', 'SHOWN_NUMBERS', 'ENOUGH', 'even_shares', 'doubted
 
 # %% ../../nbs/06_grouping/03_labelling.ipynb #sm000004
 from collections import Counter
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -140,10 +139,11 @@ def write_sheet(
     values = known_values(column)
     codes = pd.Index(values).get_indexer(column)  # −1 for a blank
     x, values = represent(data, None, weights=None)[0], list(map(plain_text, values))
-    p = None  # until the labels teach a probe
-    with suppress(ValueError):
-        names = dict(attribute=attribute, classes=data.classes, values=values)
-        p, *_ = guess_attribute(x, data.y, codes, data.split, **names, chosen=True)
+    p, trouble = None, []
+    try:
+        p, *_ = guess_attribute(x, data.y, codes, data.split, attribute, data.classes, values, chosen=True)
+    except ValueError as e:  # the labels do not teach a probe yet
+        trouble = [f"  chosen without a probe: {e}"]
     rows, reasons = zip(*choose_rows(x, data.y, codes, data.split, n, seed, p))
     table = dict(row=rows, split=[SPLITS[data.split[row]] if splits else "" for row in rows])
     names = [name for name in shown if name not in ("row", "split", "why", attribute)][:SHOWN_NUMBERS]
@@ -154,6 +154,7 @@ def write_sheet(
     lines = [f"{path}: {len(rows):,} rows to label; fill in the column {attribute!r}"]
     if values:
         lines[0] += f" with {', '.join(values[:10])}, or leave a cell blank"
+        lines += trouble
     lines += [f"  {count:>5,}  {REASONS[why]}" for why, count in Counter(reasons).items()]
     return "\n".join(lines)
 
