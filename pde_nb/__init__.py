@@ -14,13 +14,4 @@ __version__ = "0.1.0"
 
 import lazy_loader as _lazy
 
-_load, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)
-
-
-def __getattr__(name: str):
-    if name == "ExpansionSampler":
-        raise ImportError(
-            "ExpansionSampler is gone: DataLoader(data, batch_sampler=pde_nb.ExpansionBatches("
-            "pde_nb.ExpansionSchedule(plan), batch_size)) shows all epochs, with epochs=[epoch] a single one."
-        )
-    return _load(name)
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

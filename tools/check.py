@@ -24,8 +24,8 @@ import weight
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
-QUIET = dict(TQDM_DISABLE="1", MPLBACKEND="agg", PYTHONWARNINGS="ignore:::nbdev", OMP_NUM_THREADS="1")
-QUIET |= dict(TORCH_CPP_LOG_LEVEL="ERROR", HF_HUB_OFFLINE="1")  # no warnings of DDP; no hub is asked
+QUIET = dict(TQDM_DISABLE="1", MPLBACKEND="agg", PYTHONWARNINGS="ignore:::nbdev,ignore:resource_tracker")
+QUIET |= dict(OMP_NUM_THREADS="1", TORCH_CPP_LOG_LEVEL="ERROR", HF_HUB_OFFLINE="1")  # no hub is asked
 PATHS = dict(PYTHONPATH=str(ROOT), PATH=f"{BIN}{os.pathsep}{os.environ['PATH']}")
 
 

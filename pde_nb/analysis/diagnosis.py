@@ -7,14 +7,13 @@ __all__ = ['SMALL_PART', 'FOLDS', 'PENALTIES', 'FAILING', 'SELDOM', 'MOSTLY', 'M
            'INPUT_NAMES', 'SAYS', 'agreeing', 'cramers_v', 'association', 'halves', 'strength', 'growth_ratio',
            'spurious_first', 'parts_of', 'probe', 'folds_of', 'balanced_accuracy', 'shortcut_test', 'worst_gain',
            'conflicting_fare_worse', 'probe_rows', 'small_inputs', 'word_counts', 'projected', 'shortcut_verdict',
-           'condition_verdict', 'examine', 'growth_estimate', 'overall_verdict', 'group_figures', 'next_labels',
-           'alike', 'labels_after', 'suggestion', 'Diagnosis', 'diagnose', 'candidates', 'without_attribute', 'reasons',
-           'listed', 'details', 'attribute_lines']
+           'condition_verdict', 'examine', 'overall_verdict', 'group_figures', 'next_labels', 'alike', 'labels_after',
+           'suggestion', 'Diagnosis', 'diagnose', 'candidates', 'reasons', 'listed', 'details', 'attribute_lines']
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #697dc95a
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -38,7 +37,6 @@ from ..data.examples import Pictures
 from ..data.inputs import make_source
 from ..grouping.labelling import ENOUGH, labelled_data
 from ..grouping.representation import pooled
-from ..methods.base import coarse
 from ..networks.heads import embeddings
 from ..prediction.predictor import outputs
 
@@ -372,9 +370,11 @@ def examine(
     says = dict(condition=condition_verdict(first, v, learnable))
     says["shortcut"] = shortcut_verdict(test["gap"], learnable)
     said = set(says.values())
+    ends = pd.Series(growth).quantile([0.5, 0.025, 0.975], "nearest").set_axis(["value", "low", "high"])
     return known | dict(
         state="examined",
-        growth=growth_estimate(growth),  # of the label's feature over the attribute's
+        # of the label's feature over the attribute's: median and interval, None for what is infinite
+        growth={name: float(g) if np.isfinite(g) else None for name, g in ends.items()},
         spurious_first=None if np.isnan(first) else first,  # probability; None: neither can be learned
         test=test,
         learnable=learnable,  # whether the probe learns the label
@@ -382,12 +382,6 @@ def examine(
         verdict="likely" if "yes" in said else "unlikely" if said == {"no"} else "unclear",
         looks_spurious=known["v_low"] > 0 and conflicting_fare_worse(test),
     )
-
-
-def growth_estimate(growth: Float[np.ndarray, " draws"]) -> dict:
-    "Median and interval over the bootstrap; None for what is infinite, and where nothing is known."
-    ends = pd.Series(growth).quantile([0.5, 0.025, 0.975], "nearest").set_axis(["value", "low", "high"])
-    return {name: float(g) if np.isfinite(g) else None for name, g in ends.items()}
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #e56679fa
 def overall_verdict(attributes: list[dict]) -> str:
@@ -606,13 +600,6 @@ def candidates(columns: dict, y: Int[np.ndarray, " n"]) -> list[dict]:
             v = cramers_v(crosstab(y, codes).count)
             possible.append(dict(name=name, n_values=len(different), cramers_v=v))
     return sorted(possible, key=lambda c: -c["cramers_v"])
-
-
-def without_attribute(data: Data) -> Data:
-    "The same data with its classes as the only groups; notes about its attributes are left out."
-    classes = coarse(data.train_groups, "class")
-    notes = [n for n in data.notes if not any(f"'{k}'" in n or f"{k}=" in n for k in data.attributes)]
-    return replace(data, attributes={}, train_groups=classes, eval_groups=classes, notes=tuple(notes))
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #968969ec
 SAYS = dict(yes="says yes", no="says no", open="cannot tell")

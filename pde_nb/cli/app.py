@@ -52,22 +52,28 @@ def methods(name: str | None = None, /):
     """
     from fastcore.docments import docments
 
+    from pde_nb.algorithm.groups import make_groups
     from pde_nb.core.tables import Table
+    from pde_nb.methods.base import Fitted
     from pde_nb.methods.registry import METHODS
+    from pde_nb.training.presets import DEFAULTS
 
     if name is None:
         rows = [(name, cls.label, cls.__doc__.splitlines()[0]) for name, cls in METHODS.items()]
         return show(Table(("name", "", "what it does"), rows, "lll"))
     cls = lookup(name, METHODS, "method")
-    scheduled = "fixed" in getattr(cls, "schedules", ())
-    for owner in (cls, *[pde_nb.Schedule] * scheduled, pde_nb.Settings):
+    groups = make_groups([0, 0, 1, 1], [0, 1, 0, 1])
+    usual = [vars(of) | vars(cls.defaults(kind, groups)) for kind, of in DEFAULTS.items()]
+    of_training = [pde_nb.Settings] * (not issubclass(cls, Fitted) or cls().first() is not None)
+    for owner in (cls, *[pde_nb.Schedule] * issubclass(cls, pde_nb.PDE), *of_training):
         about, rows = {}, []
         for part in reversed(owner.__mro__[:-1]):  # the comment of a field stands where it is defined
             about |= {name: text for name, text in docments(part).items() if text}
         for field in fields(owner):
-            default = "" if field.default is MISSING else str(field.default)
-            rows.append((field.name, default, " ".join(about.get(field.name, "").split())))
-        show(Table((owner.__name__, "default", "meaning"), rows, "lll"), "")
+            default = "" if field.default is MISSING else field.default
+            values = [str(of.get(field.name, default)) for of in usual]
+            rows.append((field.name, *values, " ".join(about.get(field.name, "").split())))
+        show(Table((owner.__name__, *DEFAULTS, "meaning"), rows, "lrrrrrl"), "")
 
 # %% ../../nbs/14_cli/08_app.ipynb #ap0007
 def pde(argv: list[str] | None = None):

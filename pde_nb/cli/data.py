@@ -21,7 +21,6 @@ def diagnose(*, opened: DataOptions, json: Json = None):
 
     pde diagnose --data loans.csv --label granted --attribute district
     """
-    from pde_nb.analysis.diagnosis import without_attribute
     from pde_nb.data.published import BENCHMARKS
     from pde_nb.grouping.labelling import describe_labels
 
@@ -31,7 +30,7 @@ def diagnose(*, opened: DataOptions, json: Json = None):
         used = {opened.label, opened.split or "split", *(opened.text or ()), opened.image}
         shown = shown_columns(opened, len(data))
         columns = {name: values.astype(str) for name, values in shown.items() if name not in used}
-        data, train = without_attribute(data), f"{train} --attribute COLUMN"
+        train += " --attribute COLUMN"
     labels, lines = describe_labels(data) if data.partial else [], []
     try:
         said = pde_nb.diagnose(data, columns=columns, command=train)

@@ -39,7 +39,6 @@ class Label(NamedTuple):
 
     title: str
     dataset: str | None = None  # the paper's data set; None: all three, or none
-    base: str = ""  # the row that others are compared with
     rows: tuple[Row, ...] = ()
     needs: str = "data with groups"  # where it has rows
 
@@ -68,24 +67,24 @@ AUGMENTED = (
 BIRDS, PASSES = "waterbirds", "Passes over the training set to the best model"
 PICTURES = "data with groups, pictures"
 LABELS = {  # in the paper's order
-    "fig:demo": Label("What the network looks at, ERM and PDE", BIRDS, "PDE", (ERM, PDE), PICTURES),
+    "fig:demo": Label("What the network looks at, ERM and PDE", BIRDS, (ERM, PDE), PICTURES),
     "fig:data": Label("The synthetic data in two dimensions"),
     "tab:synthetic": Label("Six methods on the synthetic data"),
     "fig:demo_synthetic": Label("Features learned by ERM (weak and strong core feature) and by PDE"),
-    "tab:baselines": Label("Methods compared", None, "PDE", METHODS),
-    "tab:early-stop": Label(PASSES, BIRDS, "PDE", (DRO, FASTER, PDE)),
-    "tab:stage": Label("After the warm-up, and after the expansion", None, "Addition", STAGES),
-    "fig:reinit_momentum": Label("Momentum kept and reset", BIRDS, "kept", RESETS),
-    "fig:expansion_lr": Label("The expansion at several learning rates", BIRDS, "1e-4", RATES),
-    "tab:ablation_size": Label("Examples of each expansion", BIRDS, "m = 10", SIZES),
-    "tab:ablation_lr": Label("Learning rate of the expansion", BIRDS, "1e-4", RATES),
+    "tab:baselines": Label("Methods compared", None, METHODS),
+    "tab:early-stop": Label(PASSES, BIRDS, (DRO, FASTER, PDE)),
+    "tab:stage": Label("After the warm-up, and after the expansion", None, STAGES),
+    "fig:reinit_momentum": Label("Momentum kept and reset", BIRDS, RESETS),
+    "fig:expansion_lr": Label("The expansion at several learning rates", BIRDS, RATES),
+    "tab:ablation_size": Label("Examples of each expansion", BIRDS, SIZES),
+    "tab:ablation_lr": Label("Learning rate of the expansion", BIRDS, RATES),
     "fig:demo_synthetic_gdm": Label("Features learned by ERM with momentum"),
     "fig:demo_synthetic_ablation": Label("Features learned when all data is added at once"),
     "tab:app-datanum": Label("Examples of the warm-up set and in all"),
     "tab:app-hyper": Label("PDE's settings"),
-    "tab:early-stop-appendix": Label(f"{PASSES}, CelebA", "celebA", "PDE", (DRO, PDE)),
-    "tab:early-stop-appendix-civil": Label(f"{PASSES}, CivilComments", "civilcomments", "PDE", (DRO, PDE)),
-    "tab:aug": Label("With and without augmentation", BIRDS, "PDE, with", AUGMENTED, PICTURES),
+    "tab:early-stop-appendix": Label(f"{PASSES}, CelebA", "celebA", (DRO, PDE)),
+    "tab:early-stop-appendix-civil": Label(f"{PASSES}, CivilComments", "civilcomments", (DRO, PDE)),
+    "tab:aug": Label("With and without augmentation", BIRDS, AUGMENTED, PICTURES),
 }
 
 # %% ../../nbs/14_cli/06_labels.ipynb #49dacd6f
@@ -215,7 +214,7 @@ def run_label(label: str, setup: Setup, seeds: int, out: Path, say=print) -> tup
         figures[row.name] = result, paper
         rows.append(dict(name=row.name, why=why, paper=paper, run=result and result.to_dict()))
     average = "adjusted_average" if setup.dataset == "waterbirds" else "average"
-    record = dict(label=label, title=spec.title, seeds=seeds, base=spec.base, average=average, rows=rows)
+    record = dict(label=label, title=spec.title, seeds=seeds, average=average, rows=rows)
     record["setting"] = setting_text(setup, {result.model for result, _ in figures.values() if result})
     left_out = [f"{row['name']} was not run: {row['why']}" for row in rows if row["why"]]
     title = f"{label}: {spec.title}. {record['setting']}; seeds {seeds}"

@@ -57,10 +57,12 @@ def train(
     def say_plan(run, config):
         plan, n = run.method.pacing.plan, len(run.train_rows)
         first, last = len(plan.active(0)), len(plan.active(plan.n_stages - 1))
-        begins = f"begins with {first:,} of {n:,} examples" + f", ends with {last:,} at most" * (last > first)
+        begins = f"; begins with {first:,} of {n:,} examples" * (first > 0)
+        begins += f", ends with {last:,} at most" * (last > first)
         say("model {model}, weights {weights}, on {device}".format(**config))
-        say(f"settings {settings_text(config['settings'])}")
-        say(f"method {run.method.name}, {settings_text(run.method.settings())}; {begins}")
+        if first or run.method.first():  # else it is fitted all at once
+            say(f"settings {settings_text(config['settings'])}")
+        say(f"method {run.method.name}, {settings_text(run.method.settings())}{begins}")
 
     options = asked.options("method", "seed", "preset", "out", "minutes", "restart", "opened", "began")
     options["preset"] = preset
@@ -119,6 +121,7 @@ def compare(
     keep_memory()
     options = asked.options("methods", "seeds", "passes", "tried", "out", "jobs", "say")
     number("budget", budget, 0, above=True)
+    number("seeds", seeds, 1)
     data = opened.open()
     folder = Path(out or f"runs/compare-{data.name}")
     if not print_runs:

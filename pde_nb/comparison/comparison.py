@@ -17,16 +17,7 @@ import torch
 from joblib import Parallel, delayed
 from joblib.externals.loky import get_reusable_executor
 
-from pde_nb.comparison.trials import (
-    SPEC,
-    Result,
-    kept_of,
-    over_seeds,
-    ranking,
-    read_results,
-    settings_name,
-    standings,
-)
+from . import trials
 from ..core.arguments import Count, checked, lookup, visible
 from ..core.environment import check_one_process
 from ..core.seals import InUse, hold, surroundings, sweep, writable_folder, write_sealed
@@ -67,7 +58,7 @@ class RunFailed(ValueError):
 
 def run_folder(out, name: str, settings: dict, seed: int) -> Path:
     "Where the run of a method with some settings and one seed is, in the folder of a comparison."
-    return Path(out) / name / f"{settings_name(settings)}-seed{seed}"
+    return Path(out) / name / f"{trials.settings_name(settings)}-seed{seed}"
 
 
 def make_run(name, settings, seed, method, data, out, threads, on_epoch, common) -> RunRecord | ValueError:
@@ -89,7 +80,7 @@ def contend(
     how: tuple,  # the rest that `make_run` takes, from the data on
     say,
     jobs: int,
-) -> dict[str, Result | ValueError]:
+) -> dict[str, trials.Result | ValueError]:
     """Tune methods on the first seed, by validation, and run all seeds with the settings chosen.
 
     A method that cannot be run has its error in the place of a result: `RunFailed` where a run fails, and
@@ -114,7 +105,7 @@ def contend(
                 errors[name] = record
                 continue
             found.setdefault(name, []).append(record)
-            run = f"{visible(name):14} {visible(settings_name(settings)):14} seed {seed}"
+            run = f"{visible(name):14} {visible(trials.settings_name(settings)):14} seed {seed}"
             worst = f"worst group on validation {100 * record.figures('val').worst_group:5.1f} %"
             say(f"{run}  {worst}, {record.cost['seconds']:.3g} s")
         return {name: of for name, of in found.items() if name not in errors}
@@ -136,17 +127,17 @@ def contend(
     return results | errors
 
 # %% ../../nbs/11_comparison/02_comparison.ipynb #cp000008
-def result_of(records: list[RunRecord], tried: list[dict], chosen: dict) -> Result:
+def result_of(records: list[RunRecord], tried: list[dict], chosen: dict) -> trials.Result:
     "The result of a method from the records of its seeds."
     config = records[0].config
-    return Result(
-        **{key: config[key] for key in SPEC},
+    return trials.Result(
+        **{key: config[key] for key in trials.SPEC},
         groups=config.get("groups"),
         train_counts=records[0].train_counts,
         tried=tried,
         chosen=chosen,
         surroundings=records[0].surroundings or surroundings(),
-        trials=[kept_of(record) for record in records],
+        trials=[trials.kept_of(record) for record in records],
     )
 
 # %% ../../nbs/11_comparison/02_comparison.ipynb #4d1f11c4
@@ -179,7 +170,7 @@ def within_budget(
 class Comparison:
     "What a comparison came to; as text it is the table of its methods, the best on validation first."
 
-    results: dict[str, Result]  # by the name of the method
+    results: dict[str, trials.Result]  # by the name of the method
     refused: dict[str, str]  # those that are not among the results, and why
     folder: Path
     failed: tuple[str, ...] = ()  # those of them that could have run, and failed
@@ -187,16 +178,16 @@ class Comparison:
     @property
     def best(self) -> str:
         "The name of the method with the best worst group on validation."
-        return ranking(self.results)[0]
+        return trials.ranking(self.results)[0]
 
     def figures(self, name: str, key: str = "worst_group") -> Summary:
         """Mean, standard deviation and interval over seeds of a figure of `Result.frame`, accuracies in
         [0, 1]. Raises `ValueError` for a method that did not run."""
-        return over_seeds(lookup(name, self.results, "method"), key)
+        return trials.over_seeds(lookup(name, self.results, "method"), key)
 
     def __str__(self):
         heads = "method", "worst group, test", "minus the best", "p (Holm)", "worst group, validation"
-        lines = [Table(heads, standings(self.results)[[*heads]].to_numpy()).text()]
+        lines = [Table(heads, trials.standings(self.results)[[*heads]].to_numpy()).text()]
         lines += [visible(f"not run: {name}: {why}") for name, why in self.refused.items()]
         return "\n".join(lines)
 
@@ -270,7 +261,8 @@ def compare(
         reasons = "; ".join(f"{name}: {why.rstrip('.')}" for name, why in refused.items())
         raise ValueError(f"no method could run: {reasons}.") from list(errors.values())[-1]
     failed = tuple(name for name, error in errors.items() if isinstance(error, (RunFailed, InUse)))
-    return Comparison(read_results(folder, sorted({*methods} - refused.keys())), refused, folder, failed)
+    read = trials.read_results(folder, sorted({*methods} - refused.keys()))
+    return Comparison(read, refused, folder, failed)
 
 # %% ../../nbs/11_comparison/02_comparison.ipynb #6933ff2a
 def asked_methods(methods) -> dict[str, str | Method]:

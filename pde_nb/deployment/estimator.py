@@ -7,6 +7,7 @@ __all__ = ['hold_back', 'attribute_columns', 'RobustClassifier']
 
 # %% ../../nbs/12_deployment/01_estimator.ipynb #es000004
 import warnings
+from dataclasses import replace
 from numbers import Integral
 
 import numpy as np
@@ -91,15 +92,15 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
         if not held.any():
             notes.append("too few rows to hold any back: the epoch was chosen on the training rows")
             held, rows = np.repeat([False, True], len(rows)), np.tile(rows, 2)
-        if not attributes:
-            notes.append("no sensitive_features were given: the groups are the classes")
-            attributes = dict(group=np.zeros(len(codes), int))
         columns = {name: values[rows] for name, values in attributes.items()}
         about = dict(label="y", classes=tuple(map(str, self.classes_.tolist())), notes=tuple(notes), name="X")
         how = dict(schedule=self.schedule, seed=int(seed), device=self.device, bar=False)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # they are in the notes of the record
             data = from_arrays(X[rows], codes[rows], columns, np.where(held, "val", "train"), **about)
+            if not attributes:  # which methods ask for: one that all rows share, so that groups are classes
+                groups = make_groups(data.y, np.zeros(len(rows), int), names=("y", "group"))
+                data = replace(data, train_groups=groups)
             fit = robust_fit(self.model, data, self.method, **how, **(self.settings or {}))
         self.record_, self.predictor_ = fit.record, fit.predictor
         self.notes_ = list(fit.record.notes)

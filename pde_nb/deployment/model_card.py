@@ -128,9 +128,12 @@ evenly, and it was not examined for that.
 - Network: {{ network | md }}{% if record.config.own_model %}, a module of the user's own{% endif %}, from \
 {{ STARTS.get(record.config.weights, "the weights in a file") }}.
 - Settings: {{ settings | md }}.
+{% if record.cost.passes %}
 - The epoch with the best worst group on validation was kept: number {{ record.best_epoch + 1 }} of \
 {{ record.curve | length }}, after {{ "%.1f" % record.cost.passes_to_best }} passes over the training \
-examples{% if record.first %}, the first stage included{% endif %}; seed {{ record.seed }}.
+examples{% if record.first %}, the first stage included{% endif %}.
+{% endif %}
+- Seed: {{ record.seed }}.
 
 ## Use
 
@@ -180,7 +183,7 @@ def facts(record: RunRecord, preparation: Preparation) -> dict:
         train_groups=[f"{name}: {n:,}" for name, n in counts],
         network=network,
         made=record.surroundings or surroundings(),
-        settings=settings_text(record.config["method"] | record.config["settings"]),
+        settings=settings_text(record.config["method"] | record.settings),
     )
 
 

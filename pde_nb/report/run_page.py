@@ -53,7 +53,8 @@ def run_headline(record: RunRecord, split: str) -> dict:
         note += ", those of the first stage included"
     if not all(entry["best"] for entry in record.curve):
         note += f"; chosen by the worst of {rung_text(record, 'val')}"
-    tiles.append(("chosen epoch", f"{record.best_epoch} of {len(record.curve)}", note))
+    if record.cost["passes"]:
+        tiles.append(("chosen epoch", f"{record.best_epoch} of {len(record.curve)}", note))
     return dict(label=f"Worst group, {split}", figure=percent(figures.worst_group), notes=notes, tiles=tiles)
 
 # %% ../../nbs/13_report/02_run_page.ipynb #d45eb5b3
@@ -242,7 +243,9 @@ def predictions_sections(found: Answers | str) -> list[dict]:
 # %% ../../nbs/13_report/02_run_page.ipynb #2de20ac9
 def training_section(record: RunRecord, split: str) -> dict:
     """The validation accuracy of every group over epochs, in percent, where all of its examples were counted;
-    the groups look as they do for the split."""
+    the groups look as they do for the split. Nothing for a model without epochs."""
+    if not record.curve[-1]["passes"]:  # it was fitted all at once
+        return section("Training")
     counts, styles = record.counts("val"), group_styles(record.counts(split))
     curve, epochs = record.curve, np.arange(len(record.curve))
     grey = [name for name in counts.names if name not in styles] if len(counts.names) <= ROWS else []
@@ -291,6 +294,8 @@ def entry_section(record: RunRecord) -> dict:
         f"In its {len(curve)} epochs the run drew from {most:,} of {n:,} training examples "
         f"({percent(most / n)}); the chosen epoch, {record.best_epoch}, was trained on {best['active']:,}."
     )
+    back = [str(entry["epoch"]) for before, entry in pairwise(curve) if entry["stage"] < before["stage"]]
+    text += f" With epoch {', '.join(back)} it went back to fewer examples, from its best model." * bool(back)
     text = dict(text=text) if most else None  # a method without epochs draws no batches
     if record.entered is None:
         return section("What entered when", text)
@@ -324,7 +329,7 @@ def making_section(record: RunRecord) -> dict:
     made = dict(opened=opened) | (record.surroundings or {}) | dict(passes=round(record.cost["passes"], 2))
     settings, origin = (
         [{"name": k, "value": str(v)} for k, v in flat(rows).items() if v not in (None, "", {})]
-        for rows in (record.config, made)
+        for rows in (record.config | dict(settings=record.settings), made)
     )
     caption = "Data with the same digest have the same labels, split, groups and inputs; the same seed and "
     caption += "versions on a CPU give the same weights."

@@ -220,6 +220,8 @@ def fit_first(run: Trainer, config: dict, notes: list[str], options: RunOptions,
     own = dict(config, method=describe(one.method), settings=asdict(one.settings))
     own = json.loads(json.dumps(own, default=str))
     shared = options.first_in is not None
+    if shared and options.minutes:
+        raise ValueError("first_in= is for first stages that are trained to their end; leave minutes= out.")
     out = options.out and Path(options.out) / "first"
     if shared:
         out = Path(options.first_in) / f"{one.method.name}-{content_digest(own)[:12]}"
@@ -259,13 +261,19 @@ def use_first(run: Trainer, one: Trainer):
 def is_finished(folder: Path, config: dict, options: RunOptions, data: Data) -> bool:
     "Make a folder that of a run; whether its result is in it, and nothing more is asked for."
     claim(folder, dict(config, opened=options.opened), options.restart)
-    if (folder / "record.json").exists() and (folder / "model.safetensors").exists():
-        had = RunRecord.read(folder).minutes if can_go_on(folder) else None
-        if had is None or (options.minutes or 0) <= had:
-            return True
+    there = (folder / "record.json").exists() and (folder / "model.safetensors").exists()
+    if there and not has_more(folder, options.minutes):
+        return True
+    if has_more(folder / "first", options.minutes and options.minutes / 2):
+        (folder / "checkpoint.safetensors").unlink(missing_ok=True)  # of a stage that builds on less
     (folder / "record.json").unlink(missing_ok=True)  # the run goes on, to another end
     save_groups(folder, data)
     return False
+
+
+def has_more(folder: Path, minutes: float | None) -> bool:
+    "Whether a run was ended early, and has more time now."
+    return can_go_on(folder) and (minutes or 0) > RunRecord.read(folder).minutes
 
 
 def read_result(folder: Path, run: Trainer, is_first: bool) -> RunRecord:
@@ -305,7 +313,7 @@ def write_result(folder: Path, run: Trainer, config: dict, record: RunRecord, is
     write_csv(folder / "split.csv", dict(row=np.arange(len(split)), split=split), end="\n")
     save_portable(folder, run, config)
     write_record_of(folder, with_origin(**record.to_dict()))
-    if is_first or not can_go_on(folder):
+    if not can_go_on(folder):
         (folder / "checkpoint.safetensors").unlink(missing_ok=True)
 
 # %% ../../nbs/09_training/15_fit.ipynb #ft00013

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import nn
 
 from ..algorithm.groups import Groups
@@ -156,9 +156,10 @@ def claim(folder: Path, config: dict, restart: bool = False):
 
 
 def can_go_on(folder) -> bool:
-    "Whether the run in a folder was ended early, and has kept what it needs to go on."
-    there = all((Path(folder) / name).exists() for name in ("record.json", "checkpoint.safetensors"))
-    return there and read_record_of(folder, REMEDY)["stopped"] == TIME_UP
+    "Whether the run in a folder, or its first stage, was ended early, and has kept what it needs to go on."
+    stages = [stage for stage in (Path(folder), Path(folder, "first")) if (stage / "record.json").exists()]
+    kept = (stage for stage in stages if (stage / "checkpoint.safetensors").exists())
+    return any(read_record_of(stage, REMEDY)["stopped"] == TIME_UP for stage in kept)
 
 # %% ../../nbs/09_training/04_folder.ipynb #fd000005
 def write_record_of(folder, content: dict):
@@ -232,7 +233,7 @@ def save_model(path, model: nn.Module):
     "The weights alone, under the model's own names, as a safetensors file that other programs read."
     state = model.state_dict().items()
     weights = {name: t.cpu().clone(memory_format=torch.contiguous_format) for name, t in state}
-    write_whole(path, lambda temporary: save_file(weights, temporary, {"format": "pt"}))
+    write_whole(path, lambda temporary: temporary.write_bytes(save(weights, {"format": "pt"})))
 
 
 def load_finished(model: nn.Module, folder: Path, remedy: str = COPY_AGAIN):

@@ -13,15 +13,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from ..algorithm import metrics
 from ..algorithm.groups import Overlap
-from pde_nb.algorithm.metrics import (
-    Figures,
-    GroupCounts,
-    count_correct,
-    figures,
-    figures_table,
-    worst_interval,
-)
 from ..core.arguments import lookup
 from ..core.seals import CONFIG, COPY_AGAIN, RECORD, read_sealed, with_origin
 from ..core.tables import percent, rearm
@@ -54,7 +47,7 @@ class RunRecord:
     n_train: int
     train_counts: list[int] | None  # examples of each evaluation group in training; None where they overlap
     curve: list[dict]  # an entry for each epoch, see `curve_entry`
-    evaluated: dict[str, GroupCounts]  # split → counts
+    evaluated: dict[str, metrics.GroupCounts]  # split → counts
     first: dict | None = None  # of two stages, what the first was and what it has cost, see `fit_first`
     minutes: float | None = None  # that it was given, where it was given a time
     tried: list[dict] | None = None  # the methods that `method="auto"` has tried, see `climb`
@@ -90,13 +83,19 @@ class RunRecord:
             seconds=round(seconds + self.seconds, 1),
         )
 
-    def counts(self, split: str = "test") -> GroupCounts:
+    @property
+    def settings(self) -> dict:
+        "The settings that mean something: of training none, where no stage has shown an example."
+        settings = self.config["settings"]
+        return settings if self.cost["passes"] else dict(bf16=settings["bf16"])
+
+    def counts(self, split: str = "test") -> metrics.GroupCounts:
         "Right and all predictions per group. Raises `ValueError` for a split that was not evaluated."
         return lookup(split, self.evaluated, "split")
 
-    def figures(self, split: str = "test") -> Figures:
+    def figures(self, split: str = "test") -> metrics.Figures:
         "All figures of a split. Raises `ValueError` for one that was not evaluated."
-        return figures(self.counts(split), self.train_counts)
+        return metrics.figures(self.counts(split), self.train_counts)
 
     def to_dict(self) -> dict:
         "What record.json holds, without command and surroundings."
@@ -136,6 +135,8 @@ class RunRecord:
             if "preparation.json" in files:
                 preparation = read_sealed(run_file(path, "preparation.json", remedy), PREPARATION, remedy)
                 where["variables"] = tuple(preparation["group_by"])
+            if "temperature.json" in files:  # nothing here is from it, but predictions are
+                run_file(path, "temperature.json", remedy)
         return cls.from_dict(plain, **where)
 
     def __str__(self):
@@ -144,7 +145,7 @@ class RunRecord:
         lines = [f"{self.method_title} · {c['model']} · {c['data']} · seed {self.seed}", *cost_lines(self)]
         lines += [f"note: {note}" for note in self.notes]
         for split in self.splits:
-            lines += [f"\n{split_heading(self, split)}", figures_table(self.figures(split)).text()]
+            lines += [f"\n{split_heading(self, split)}", metrics.figures_table(self.figures(split)).text()]
         return "\n".join([*lines, bound_text(self)] if "test" in self.splits else lines)
 
     __repr__ = __str__  # in a notebook, the report
@@ -159,7 +160,7 @@ ANOTHER = "name the folder of a training run, or its record.json; or train again
 
 def bound_text(record: RunRecord) -> str:
     "Below what no group is: the one-sided bound of 95 % for the minimum on the test set."
-    low = worst_interval(record.counts("test"), 0.9)[0]
+    low = metrics.worst_interval(record.counts("test"), 0.9)[0]
     return f"with 95 % confidence no group of the test set is below {percent(low)}"
 
 
@@ -205,10 +206,10 @@ def split_heading(record: RunRecord, split: str) -> str:
     return f"{split}: the worst of {rung_text(record, split)}"
 
 # %% ../../nbs/09_training/10_record.ipynb #rc00006
-def count_split(run: Trainer, split: str) -> GroupCounts:
+def count_split(run: Trainer, split: str) -> metrics.GroupCounts:
     "Right predictions of the run's model per evaluation group of a split."
     rows = run.data.rows(split)
-    return count_correct(run.classes(rows), run.data.y[rows], run.data.evaluation(split))
+    return metrics.count_correct(run.classes(rows), run.data.y[rows], run.data.evaluation(split))
 
 
 def conclude(run: Trainer, config: dict, notes: list[str], first=None, minutes=None) -> RunRecord:
@@ -239,12 +240,12 @@ def conclude(run: Trainer, config: dict, notes: list[str], first=None, minutes=N
     )
 
 # %% ../../nbs/09_training/10_record.ipynb #rc00007
-def counts_to_plain(counts: GroupCounts) -> dict:
+def counts_to_plain(counts: metrics.GroupCounts) -> dict:
     "Counts as plain values, for JSON."
     return asdict(counts) | dict(correct=counts.correct.tolist(), total=counts.total.tolist())
 
 
-def counts_from_plain(plain: dict) -> GroupCounts:
+def counts_from_plain(plain: dict) -> metrics.GroupCounts:
     "The counts that `counts_to_plain` wrote."
     correct, total = np.array(plain["correct"]), np.array(plain["total"])
-    return GroupCounts(correct, total, tuple(plain["names"]), plain["n_correct"], plain["n"])
+    return metrics.GroupCounts(correct, total, tuple(plain["names"]), plain["n_correct"], plain["n"])

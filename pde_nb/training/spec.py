@@ -23,15 +23,7 @@ from ..data.inputs import make_source
 from ..methods.base import Method, describe
 from ..methods.pde import FOR_TEXTS, default_schedule
 from ..methods.registry import find_method
-from pde_nb.networks.models import (
-    SMALL,
-    check_output,
-    default_model,
-    fetch_weights,
-    input_settings,
-    make_model,
-    model_names,
-)
+from ..networks import models
 from ..networks.weights import SUFFIXES
 from .folder import fingerprint
 from .presets import DEFAULTS, VARIANTS, Preset, preset_for
@@ -62,12 +54,12 @@ class RunSpec:
         weights = Path(self.weights or "none").name
         if own and Path(weights).suffix not in SUFFIXES:
             weights = "own"
-        elif self.weights == "pretrained" and self.model in SMALL:
+        elif self.weights == "pretrained" and self.model in models.SMALL:
             weights = "none"
         kinds = int, float, str, tuple, list, type(None)
         inputs = {k: v for k, v in self.inputs.items() if isinstance(v, kinds) and k != "cache"}
         if "tokenizer" in inputs and not own:
-            usual = input_settings(self.model, "texts")["tokenizer"]
+            usual = models.input_settings(self.model, "texts")["tokenizer"]
             if inputs["tokenizer"] == usual:
                 del inputs["tokenizer"]  # it follows from the name of the model
         plain = {name: value for name, value in vars(self).items() if name != "groups" or value}
@@ -123,10 +115,10 @@ def chosen_model(model, data: Data, base: Preset | None, network: str | None = N
     if model == "trees" and network != model:
         raise ValueError("the model 'trees' has no gradients; train it by method 'trees', or take 'mlp'.")
     if model is None:
-        model = base.model if base else default_model(data.inputs)
-    if network and model in SMALL:
+        model = base.model if base else models.default_model(data.inputs)
+    if network and model in models.SMALL:
         return network
-    if Path(model).is_dir() and not any(str(model) in names for names in model_names().values()):
+    if Path(model).is_dir() and not any(str(model) in names for names in models.model_names().values()):
         return str(Path(model).absolute())
     return str(model)
 
@@ -137,7 +129,7 @@ def chosen_inputs(model, kind: str, base: Preset | None, asked: dict) -> dict:
     known = {name: p for name, p in inspect.signature(make_source).parameters.items() if name not in ours}
     for name in asked:
         lookup(name, known, "option of inputs")
-    options = input_settings(model, kind) if isinstance(model, str) else {}
+    options = models.input_settings(model, kind) if isinstance(model, str) else {}
     if kind == "pictures":
         options["augment"] = () if base else ("flip", "crop")
     if base and kind in ("pictures", "texts"):
@@ -232,10 +224,10 @@ def build(spec: RunSpec, data: Data, bar: bool = True, ranks: Ranks = ALONE) -> 
     model, weights, own = spec.model, spec.weights, not isinstance(spec.model, str)
     with ranks.in_turn():
         if not own:
-            fetch_weights(model, data.inputs.kind, weights)  # before pictures are decoded
+            models.fetch_weights(model, data.inputs.kind, weights)  # before pictures are decoded
         source = make_source(data, device=spec.device, progress=bar, **spec.inputs)
     shapes = dict(n_classes=data.n_classes, kind=source.kind, shape=source.shape)
-    net = make_model(model, **shapes, weights=weights, seed=spec.seed)
+    net = models.make_model(model, **shapes, weights=weights, seed=spec.seed)
     if own:
-        check_output(net.to(source.device), source.batch(data.rows("train")[:2]), data.n_classes)
+        models.check_output(net.to(source.device), source.batch(data.rows("train")[:2]), data.n_classes)
     return Trainer(net, data, source, spec.method, spec.settings, spec.seed, ranks)
