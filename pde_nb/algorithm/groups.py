@@ -8,6 +8,7 @@ __all__ = ['MAX_GROUPS', 'USES', 'as_column', 'as_held', 'Groups', 'make_groups'
 
 # %% ../../nbs/02_algorithm/01_groups.ipynb #b85e5d78
 import hashlib
+import math
 import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -67,7 +68,7 @@ class Groups:
 
     @property
     def n_groups(self) -> int:
-        return int(np.prod(self.shape))
+        return math.prod(map(len, self.values))
 
     @property
     def names(self) -> tuple[str, ...]:

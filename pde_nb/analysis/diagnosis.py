@@ -38,7 +38,6 @@ from ..data.inputs import make_source
 from ..grouping.labelling import ENOUGH, labelled_data
 from ..grouping.representation import pooled
 from ..networks.heads import embeddings
-from ..prediction.predictor import outputs
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #375c2968
 def agreeing(table: Int[np.ndarray, "K A"]) -> Bool[np.ndarray, "K A"]:
@@ -471,8 +470,7 @@ def labels_after(run, most: int = 1500) -> list[dict]:
     train, val = (probe_rows(of, most, rng)[0] for of in groups)
     at = np.append(data.rows("train")[train], data.rows("val")[val])
     try:
-        enters, how = embeddings(run.model), (run.eval_batch, run.autocast)
-        x = outputs(run.model, run.source, at, *how, lambda batch: enters(batch).float())
+        x = run.outputs(at, embeddings(run.model))
     except ValueError:
         return []
     return next_labels(data, projected(x.numpy()), train, val, rng)

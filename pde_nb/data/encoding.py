@@ -35,7 +35,9 @@ class Standard:
         def mean_of(middle, power: int):
             total = []
             for at, rows in pieces():
-                above = (rows[train[at : at + len(rows)]].astype(np.float64) - middle) ** power
+                above = rows[train[at : at + len(rows)]].astype(np.float64)
+                above -= middle
+                above **= power
                 total = [np.concatenate([*total, above]).sum(0, keepdims=True)]
             return total[0][0] / train.sum()
 
@@ -79,7 +81,8 @@ class ColumnCode:
 
     def positions(self, column: Shaped[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
         "Which known category each value is; −1 for none of them."
-        return pd.Index(self.values.astype(object)).get_indexer(np.asarray(column, object))
+        at = np.minimum(np.searchsorted(self.values, column), len(self.values) - 1)
+        return np.where(self.values[at] == column, at, -1)
 
     def known(self, column: Shaped[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
         "Which cells have a number, or a category that training knows."

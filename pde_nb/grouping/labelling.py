@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['WIDE', 'REASONS', 'SHOWN_NUMBERS', 'ENOUGH', 'even_shares', 'doubted', 'rare_probability', 'draw', 'choose_rows',
-           'write_sheet', 'describe_labels', 'labelled_data', 'validation_note']
+           'write_sheet', 'describe_labels', 'labelled_data']
 
 # %% ../../nbs/06_grouping/03_labelling.ipynb #sm000004
 from collections import Counter
@@ -17,7 +17,6 @@ from jaxtyping import Float, Int
 
 from ..core.arguments import Count, checked
 from ..core.seals import writable_folder, write_whole
-from ..core.statistics import detectable_difference
 from ..core.tables import csv_text, percent
 from ..data.blanks import known_values, plain_text, without_blanks
 from ..data.dataset import SPLITS, Data
@@ -197,19 +196,3 @@ def labelled_data(data: Data) -> Data | None:
         return None
     split = np.where(known, 0, -1).astype(np.int8)
     return replace(data, split=split, train_groups=groups, eval_groups=groups)
-
-# %% ../../nbs/06_grouping/03_labelling.ipynb #lab00008
-def validation_note(data: Data) -> str:
-    "Which groups have too few validation examples to judge by, and how many are needed; '' where none has."
-    coarse, fine = (int(np.ceil((float(detectable_difference(1)) / d) ** 2)) for d in (0.25, 0.05))
-    groups = data.evaluation("val")
-    every = zip(groups.counts.tolist(), groups.names, data.eval_groups.counts)
-    few = sorted((n, f"{name} ({n or 'none'})") for n, name, anywhere in every if anywhere and n < coarse)
-    if not few:
-        return ""
-    texts = [text for _, text in few[:3]] + [f"{len(few) - 3} more groups"] * (len(few) > 3)
-    return (
-        f"validation has few examples of {', '.join(texts)}, and the epoch is chosen by the worst group "
-        f"there; to show a difference of 25 points takes about {coarse} examples of a group, "
-        f"of 5 points about {fine}"
-    )

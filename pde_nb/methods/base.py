@@ -14,7 +14,6 @@ from functools import cached_property
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from sklearn.utils.class_weight import compute_sample_weight
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
@@ -126,14 +125,16 @@ class Method(Checked):
 
     def check(self, groups: Groups):
         "Raises `ValueError` where a method works with attributes and there are none, or some are blank."
-        if self.needs_groups and len(groups.variables) < 2:
+        if not self.needs_groups:
+            return
+        if len(groups.variables) < 2:
             where = " and ".join(PARTS[split] for split in self.needs_groups)
             raise ValueError(
                 f"method {self.name!r} works with the attributes of the {where} examples, and this data has "
                 "none; name an attribute (--attribute), or take a method without groups, 'jtt' or 'lff'."
             )
         blank = int((~without_blanks(groups)[1]).sum())
-        if self.needs_groups and blank:
+        if blank:
             raise CannotRun(
                 f"method {self.name!r} works with the groups of the training examples, and {blank:,} of "
                 f"{len(groups):,} have a blank in {', '.join(groups.variables[1:])}; have them predicted "
@@ -265,6 +266,8 @@ def class_ids(groups: Groups) -> Int[np.ndarray, " n"]:
 
 def balanced_draw(groups: Groups, rng: np.random.Generator) -> Int[np.ndarray, " n"]:
     "Draws with replacement in which every group is equally likely; as many as there are examples."
+    from sklearn.utils.class_weight import compute_sample_weight  # slow to import
+
     upto = np.cumsum(compute_sample_weight("balanced", groups.ids))
     drawn = np.searchsorted(upto, rng.random(len(groups)) * upto[-1], side="right")
     return np.minimum(drawn, len(groups) - 1)

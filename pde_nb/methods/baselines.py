@@ -11,7 +11,6 @@ from typing import Literal
 
 import numpy as np
 import torch
-from sklearn.utils.class_weight import compute_sample_weight
 
 from ..algorithm.groups import Groups, balanced_subset, stream
 from ..algorithm.schedule import plain_schedule
@@ -58,6 +57,8 @@ class Reweighting(Balanced):
     label = "Reweighting"
 
     def setup(self):
+        from sklearn.utils.class_weight import compute_sample_weight  # slow to import
+
         of_group = np.zeros(self.groups.n_groups)  # by the finest groups, whose ids a batch brings
         of_group[self.groups.ids] = compute_sample_weight("balanced", coarse(self.groups, self.by).ids)
         self.weights = torch.as_tensor(of_group, dtype=torch.float32)

@@ -15,7 +15,6 @@ from itertools import product
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from sklearn.linear_model import LogisticRegression
 
 from ..algorithm.expansion import SMALL_GROUP
 from ..algorithm.groups import Groups, balanced_subset, random_rank, stream
@@ -29,6 +28,8 @@ from ..networks.heads import head_name
 # %% ../../nbs/07_methods/07_dfr.ipynb #efe313e5
 def regression(penalty: str, n_classes: int, seed: int, **options):
     "A logistic regression with penalty 'l1' or 'l2' that is not fitted yet."
+    from sklearn.linear_model import LogisticRegression  # slow to import
+
     options["solver"] = "lbfgs"
     if penalty == "l1":
         usual = inspect.signature(LogisticRegression).parameters.get("penalty")

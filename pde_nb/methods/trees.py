@@ -12,8 +12,6 @@ from typing import Annotated, Literal
 
 import numpy as np
 import torch
-from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.utils.class_weight import compute_sample_weight
 
 from ..algorithm.metrics import count_correct, group_mean
 from ..core.arguments import Range
@@ -44,6 +42,9 @@ class Trees(Balanced, Fitted):
 
     def after_first(self, first: FirstStageResult, model: BoostedTrees) -> list[str]:
         "Fit the trees, choose rate and rounds by the worst group on validation, and put them into the model."
+        from sklearn.ensemble import HistGradientBoostingClassifier  # slow to import
+        from sklearn.utils.class_weight import compute_sample_weight
+
         (x, y, groups), (val_x, val_y, val_groups) = map(first.embedded, ("train", "val"))
         weight = None
         if self.by != "none":

@@ -9,7 +9,6 @@ __all__ = ['ALONE', 'Ranks', 'seed_generators', 'find_ranks']
 import os
 from contextlib import contextmanager
 
-import numpy as np
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
@@ -87,11 +86,6 @@ class Ranks:
             part.register_hook(lambda gradient: self.n * gradient)  # the mean is taken over ranks
             rows[self.share(n)] = part
         return rows
-
-    def spread(self, ask, rows) -> np.ndarray:
-        "What `ask` says of rows, an array with an entry for each; each rank is asked for its share."
-        part = torch.as_tensor(ask(rows[self.share(len(rows))]), device=self.device)
-        return self.whole(part, len(rows)).cpu().numpy()
 
 
 ALONE = Ranks()

@@ -28,7 +28,7 @@ from .trainer import Trainer
 def entries(ledger: pd.DataFrame) -> pd.DataFrame:
     """How many examples of each group entered at each stage, in rows by the first epoch of the stage; from a
     row for each example with its group, stage and epoch."""
-    counts = pd.crosstab(ledger["stage"], ledger["group"])
+    counts = ledger.groupby(["stage", "group"]).size().unstack(fill_value=0)
     stages = range(int(counts.index.max()) + 1)
     began = ledger.groupby("stage")["epoch"].min().reindex(stages).bfill()  # where nothing enters: the next
     return counts.reindex(stages, fill_value=0).set_axis(began.astype(int))

@@ -86,7 +86,7 @@ class Trainer:
         self.model.to(device, memory_format=layout)
         self.own = [net.to(device) for net in self.method.attach(self.model)]
         self.networks = [self.model, *self.own]  # all that is trained
-        self.called = None  # the networks as a step calls them, once there was one
+        self.called = self.networks  # as a step calls them
         if self.own:
             note = "networks are trained side by side: a pass over the data is one for each of them"
             self.notes.append(f"{len(self.networks)} {note}")
@@ -156,8 +156,6 @@ class Trainer:
 
     def batch(self, rows: np.ndarray) -> Batch:
         "A batch of training as the method sees it, with what the networks say of it."
-        if self.called is None:
-            self.called = self.ranks.networks(self.networks)
         at, ranks, n = torch.as_tensor(rows, device=self.device), self.ranks, len(rows)
         rng = stream(self.seed, "step", self.epoch, self.step)
         seed_generators(int(rng.integers(2**32)) + (ranks.rank if n >= ranks.n else 0))
@@ -226,27 +224,26 @@ class Trainer:
             self.optimiser.state.clear()
         self.stop_without_progress()
 
+    def outputs(self, rows: np.ndarray, network: nn.Module | None = None) -> torch.Tensor:  # on the CPU
+        "What the model, or a part of it, gives for rows of the data set, of which each rank takes its share."
+        ranks, how = self.ranks, (self.eval_batch, self.autocast, network)
+        part = outputs(self.model, self.source, rows[ranks.share(len(rows))], *how).float()
+        return ranks.whole(part.to(ranks.device), len(rows)).cpu()
+
     def classes(self, rows: np.ndarray) -> np.ndarray:
         "Predicted classes of rows of the data set; −1 where a score is nan."
-
-        def said(x):
-            scores = self.model(x)
-            return scores.argmax(1).masked_fill(scores.isnan().any(1), -1)
-
-        how = self.eval_batch, self.autocast, said
-        return outputs(self.model, self.source, rows, *how).numpy() if len(rows) else np.zeros(0, np.int64)
+        scores = self.outputs(rows)
+        return scores.argmax(1).masked_fill(scores.isnan().any(1), -1).numpy()
 
     def validate(self) -> selection.Evaluation:
         "Evaluate the model on validation, as far as it takes to know whether it is the best."
-        settings, labels, spread = self.settings, self.data.y[self.val_rows], self.ranks.spread
+        settings, labels = self.settings, self.data.y[self.val_rows]
         whole = settings.evaluate == "full" or self.method.exact or self.method.keeps == "last"
         best = None if whole else self.best
-
-        def predicted(at):
-            return spread(self.classes, self.val_rows[at])
-
         how = self.right, self.eval_batch, settings.as_authors
-        return selection.evaluate(predicted, labels, self.val_groups, best, *how)
+        return selection.evaluate(
+            lambda at: self.classes(self.val_rows[at]), labels, self.val_groups, best, *how
+        )
 
     def stop_without_progress(self):
         "Stop when the worst group has not been better in as many epochs of a stage as patience allows."
@@ -307,6 +304,7 @@ def train(
     Raises `ValueError` when no epoch was ever evaluated, and when a batch does not fit into the memory of
     the device."""
     began = time.monotonic() - run.seconds
+    run.called = run.ranks.networks(run.networks)
     gpus = [run.device] if run.device.type == "cuda" else []
     with torch.random.fork_rng(gpus), progress_bar(run, bar and run.ranks.main) as show:
 
