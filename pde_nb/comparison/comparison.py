@@ -49,7 +49,7 @@ def check_apart(tried, fixed, methods):
             raise ValueError(f"the setting {name!r} is for the budget to decide; leave it out.")
         lookup(name, dict.fromkeys(sorted(known)), "the setting")
         if name in names and name in fixed:
-            raise ValueError(f"the setting {name!r} is tried and fixed; name it in tried.")
+            raise ValueError(f"the setting {name!r} is tried (--tune) and fixed; leave one of the two out.")
 
 
 class RunFailed(ValueError):

@@ -16,7 +16,7 @@ import pandas as pd
 from jaxtyping import Bool, Int, Int8, Shaped
 
 from ..algorithm.groups import Groups, Overlap, as_column, overlapping_groups, random_rank
-from ..core.arguments import lookup
+from ..core.arguments import lookup, number
 from ..core.tables import Table
 from pde_nb.data.blanks import (
     Guess,
@@ -44,7 +44,8 @@ SPLIT_NAMES = [of(k) for k in _SPLIT_CODES if k.isalpha() for of in (str.lower, 
 
 def split_code(value, what: str = "split") -> int:
     "0, 1, 2 or −1 for the name or number of a split. Raises `ValueError` for any other."
-    return lookup(plain_text(value).lower(), _SPLIT_CODES, what)
+    name = plain_text(value).lower()
+    return lookup(name, _SPLIT_CODES if name in _SPLIT_CODES else dict.fromkeys(SPLITS), what)
 
 
 def split_codes(split) -> Int8[np.ndarray, " n"]:
@@ -198,7 +199,7 @@ def make_data(
             remarks.append((f"{one}: it cannot be spurious, and says nothing about groups", True))
         if "nan" in of.tolist():
             remarks.append((f"{name_of!r} has the name 'nan'; give None where a value is missing", True))
-    split = complete_split(split, train_groups, seed, remarks)
+    split = complete_split(split, train_groups, number("seed", seed, 0, whole=True), remarks)
     if labelled[(split == 0) | (split == 1)].all():
         train_groups = known  # blank at most where nobody is trained or chosen
     if eval_groups is None:  # nobody is judged by a blank

@@ -17,7 +17,7 @@ from ..core.arguments import lookup
 from ..core.environment import need
 from .dataset import SPLITS, Data, make_data, split_code
 from .examples import Texts, find_pictures, make_arrays
-from .tables import from_table
+from .tables import from_table, with_names
 
 # %% ../../nbs/04_data/06_hubs.ipynb #9b07182e
 def from_hf(
@@ -44,9 +44,9 @@ def from_hf(
         split = "split"
         frame[split] = np.repeat(list(map(split_code, parts)), [len(part) for part in parts.values()])
     options["columns"] = dict.fromkeys(names, "category") | (options.get("columns") or {})
-    if label in names:
+    if label in [*names]:
         options = {"classes": names[label]} | options
-    if names.keys() >= {*attributes} and str(options.get("unlabelled")) == "-1":
+    if str(options.get("unlabelled")) == "-1" and names.keys() >= {*attributes}:
         options.pop("unlabelled")  # what class labels mean by it in any case
     if image is not None:
         frame, root = picture_files(frame, image, root)
@@ -57,10 +57,7 @@ def named_frame(dataset, columns) -> tuple:
     "A data set as a table, class labels of these columns as their names; and the names of all class labels."
     frame = dataset.with_format("arrow")[:].to_pandas(integer_object_nulls=True)  # no number is rounded
     names = {name: of.names for name, of in dataset.features.items() if hasattr(of, "names")}
-    for name in names.keys() & columns:
-        codes = frame[name].astype(float).fillna(-1).astype(int)  # −1 stands for none, which is a blank
-        frame[name] = pd.Categorical.from_codes(codes, names[name]).astype(object)
-    return frame, names
+    return with_names(frame, {name: of for name, of in names.items() if name in columns}), names
 
 # %% ../../nbs/04_data/06_hubs.ipynb #cb22853e
 def picture_files(frame, image, root):

@@ -166,8 +166,8 @@ def export(
             "a model of texts becomes a folder for transformers, save_pretrained(folder); optimum makes a "
             "graph of that: optimum-cli export onnx --model folder graph."
         )
-    if path.suffix != ".onnx":
-        raise ValueError(f"{path.name!r}: a model is exported to a file that ends in .onnx; name it so.")
+    if path.suffix != ".onnx" or path.is_dir():
+        raise ValueError(f"{path.name!r} is a folder, or does not end in .onnx; name a file that does.")
     missing = [name for name in ("onnx", "onnxscript", "onnxruntime") if find_spec(name) is None]
     if missing or torch.__version__ < OLDEST_TORCH:
         wanted = ", ".join([f"torch {OLDEST_TORCH} or newer", *missing])

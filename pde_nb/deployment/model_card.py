@@ -128,10 +128,12 @@ evenly, and it was not examined for that.
 - Network: {{ network | md }}{% if record.config.own_model %}, a module of the user's own{% endif %}, from \
 {{ STARTS.get(record.config.weights, "the weights in a file") }}.
 - Settings: {{ settings | md }}.
-{% if record.cost.passes %}
+{% if record.curve[-1].passes %}
 - The epoch with the best worst group on validation was kept: number {{ record.best_epoch + 1 }} of \
 {{ record.curve | length }}, after {{ "%.1f" % record.cost.passes_to_best }} passes over the training \
 examples{% if record.first %}, the first stage included{% endif %}.
+{% else %}
+- It was fitted all at once{% if record.first %}, to what a first stage gives{% endif %}.
 {% endif %}
 - Seed: {{ record.seed }}.
 

@@ -72,7 +72,9 @@ def frames(rows, preparation: Preparation, columns: list[str], size: int, keep, 
         how = {code.name: code.how for code in preparation.codes}
         literal = [name for name in columns if name not in how or how[name].literal] + keep
         texts = [name for name, one in how.items() if one.kind == "category" or one.mark]
-        pieces = table_pieces(rows, size, literal, [name for name in texts if name not in literal])
+        known = {name: () for name in keep if name not in columns} | preparation.attributes
+        known[preparation.label] = preparation.classes
+        pieces = table_pieces(rows, size, literal, [name for name in texts if name not in literal], known)
     else:
         whole = as_frame(rows)
         whole = whole.set_axis([str(name) for name in whole.columns], axis=1)

@@ -53,7 +53,7 @@ def run_headline(record: RunRecord, split: str) -> dict:
         note += ", those of the first stage included"
     if not all(entry["best"] for entry in record.curve):
         note += f"; chosen by the worst of {rung_text(record, 'val')}"
-    if record.cost["passes"]:
+    if record.curve[-1]["passes"]:  # else it was fitted all at once
         tiles.append(("chosen epoch", f"{record.best_epoch} of {len(record.curve)}", note))
     return dict(label=f"Worst group, {split}", figure=percent(figures.worst_group), notes=notes, tiles=tiles)
 

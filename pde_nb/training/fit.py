@@ -150,6 +150,8 @@ def robust_fit(
     asked |= {name: options[name] for name in OF_DECISIONS if name in options}
     data = with_groups(data, groups, **asked, out=None if keep.restart else keep.out, bar=keep.bar)
     if isinstance(method, str) and method == "auto":
+        if len(data.train_groups.variables) < 2:
+            raise ValueError("method='auto' needs attributes; name one (--attribute), or take method 'jtt'.")
         usual = dict(schedule="auto", preset=None).items()  # anything else is of one method, and refused
         return climb(model, data, keep, **{k: v for k, v in options.items() if (k, v) not in usual})
     return fit_spec(decide(data, model, method, **options), data, **how)
@@ -170,8 +172,7 @@ def fit_spec(spec: RunSpec, data: Data, **options) -> Fit:  # options: fields of
     if options.began:
         options.began(run, config)
     warned = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
-    few = validation_note(data)
-    notes = [*data.notes, *([few] if few else []), *run.source.notes, *warned]
+    notes = [*data.notes, *filter(None, [validation_note(data)]), *run.source.notes, *warned]
     fit = fit_run(run, config, notes, options, data)
     run.ranks, run.called = ALONE, run.networks  # it predicts by itself, and trains no more
     return fit

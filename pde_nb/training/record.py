@@ -167,11 +167,11 @@ def bound_text(record: RunRecord) -> str:
 def cost_lines(record: RunRecord) -> list[str]:
     "What a run cost; where it has a first stage, a line for that."
     best, first = record.curve[record.best_epoch], record.first
-    cost = (
-        f"best epoch {record.best_epoch} of {len(record.curve)}, after {best['passes']:.1f} passes "
-        f"over the {record.n_train:,} training examples; {record.seconds:.3g} s of training"
-    )
-    lines = ["; ".join(filter(None, [cost, record.stopped]))]
+    chosen = f"best epoch {record.best_epoch} of {len(record.curve)}, after {best['passes']:.1f} passes "
+    chosen += f"over the {record.n_train:,} training examples"
+    if not best["passes"]:
+        chosen = "fitted all at once"
+    lines = ["; ".join(filter(None, [chosen, f"{record.seconds:.3g} s of training", record.stopped]))]
     if first:
         own = f"{first['epochs']} epochs, {first['passes']:.1f} passes, {first['seconds']:.3g} s"
         both = f"both stages {record.cost['passes']:.1f} passes, {record.cost['seconds']:.3g} s"
