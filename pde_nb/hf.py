@@ -217,8 +217,10 @@ class RobustTrainer(Trainer):
         return super().get_eval_dataloader(eval_dataset)
 
     def get_test_dataloader(self, test_dataset) -> DataLoader:
-        "As in a Trainer; predictions are judged by group where the data set has the columns of the groups."
+        "As in a Trainer; predictions are judged by group where the rows have groups, and labels besides -1."
         has = self.columns and {*self.columns} <= {*getattr(test_dataset, "column_names", ())}
+        if has and (np.asarray(test_dataset.with_format(None)[self.columns[0]][:]) == -1).all():
+            has, test_dataset = False, test_dataset.remove_columns(self.columns[0])  # -1: it has no label
         self.judged = self.groups_of(test_dataset) if has else None
         return super().get_test_dataloader(test_dataset)
 
@@ -227,11 +229,13 @@ def check_trainer(trainer: RobustTrainer):
     "Raises `ValueError` for arguments under which a Trainer would not show what its method says."
     args, pde = trainer.args, isinstance(trainer.method, PDE)
     plain = dict(ignore_data_skip=False, dataloader_drop_last=False, train_sampling_strategy="random")
-    for name, value in (plain | dict(group_by_length=False)).items():  # the last: of transformers 4
+    if pde and args.eval_strategy == "epoch":
+        plain["eval_delay"] = 0  # it counts epochs of the Trainer, and there is only one
+    for name, value in (plain | dict(group_by_length=False, eval_do_concat_batches=True)).items():
         if getattr(args, name, value) != value:
             raise ValueError(f"{name} would change which examples are shown or judged; leave it out.")
     n = trainer.batches.ends[-1]
-    if pde and (args.max_steps > n or (args.max_steps <= 0 and args.num_train_epochs != 1)):
+    if pde and (0 < args.max_steps != n or (args.max_steps <= 0 and args.num_train_epochs != 1)):
         raise ValueError(
             f"num_train_epochs={args.num_train_epochs:g}, max_steps={args.max_steps}: the whole schedule is "
             f"one epoch of the Trainer, {n} steps; give num_train_epochs=1 and leave max_steps out."

@@ -213,10 +213,13 @@ def check_trainer(trainer: Trainer):
             "max_epochs=1 and leave the other out, or give val_check_interval, in steps."
         )
     limits = trainer.limit_train_batches, trainer.limit_val_batches or 1.0
-    if trainer.overfit_batches or any(isinstance(limit, int) or limit < 1 for limit in limits):
+    steps = -(-len(trainer.datamodule.batches) // trainer.accumulate_grad_batches)
+    cut = trainer.overfit_batches or -1 < trainer.max_steps < steps
+    if cut or any(isinstance(limit, int) or limit < 1 for limit in limits):
         raise ValueError(
-            f"limit_train_batches={limits[0]}, limit_val_batches={limits[1]} or overfit_batches would leave "
-            "out a part of the plan or of the groups; give a shorter schedule or validation set instead."
+            f"limit_train_batches={limits[0]}, limit_val_batches={limits[1]}, max_steps={trainer.max_steps} "
+            f"or overfit_batches would leave out a part of the plan, of {steps:,} steps, or of the groups; "
+            "give a shorter schedule or validation set instead."
         )
     if any(isinstance(callback, EarlyStopping) for callback in trainer.callbacks):
         raise ValueError(

@@ -17,7 +17,7 @@ from jaxtyping import Int
 
 from .expansion import Plan, Schedule, expansion_plan, small_group_cap
 from .groups import Groups, balanced_counts, stream
-from ..core.arguments import Checked, Count, CountOrZero, NonNegative, Range, Share, checked
+from ..core.arguments import Checked, Count, NonNegative, Range, Share, checked
 
 # %% ../../nbs/02_algorithm/04_schedule.ipynb #sche0008
 @dataclass(frozen=True)
@@ -172,8 +172,10 @@ class ExpansionSchedule:
         return stage.resets and stage.began == epoch > 0
 
     def tell(self, better: bool = False) -> bool:
-        "The epoch is over. True: a stage begins, from the best state so far. `better`: was it the best?"
+        "The epoch is over, the best if `better`; whether a stage begins, from the best. Raises at the end."
         epoch, now = self.epoch, self.stages[-1]
+        if now.done:
+            raise RuntimeError(f"the schedule ended after {epoch} epochs; stop where finished() is true.")
         self.epoch += 1
         if self.pace is None:
             return False
@@ -258,14 +260,14 @@ class ExpansionBatches:
     ):
         self.schedule, self.epochs = schedule, epochs
         self.size, self.ranks = checked("batch_size", size, Count), checked("ranks", ranks, Count)
-        self.rank, self.start = checked("rank", rank, CountOrZero), checked("start", start, CountOrZero)
+        self.rank = checked("rank", rank, Annotated[int, Range(0, self.ranks - 1)])
         self.parts = self.ranks * checked("turns", turns, Count)  # of a batch
         self._known = self._shown = None  # epochs and the ends that go with them; epochs that were shown
         self._last = (None, None)  # an epoch, and its batches
-        if self.rank >= self.ranks:
-            raise ValueError(f"rank={rank}: with ranks={ranks} it is at most {ranks - 1}.")
-        if self.start > self.ends[-1]:
-            raise ValueError(f"start={start:,}: there are {self.ends[-1]:,} steps of {size}, not as many.")
+        last = getattr(schedule, "n_epochs", None)
+        for epoch in epochs or ():
+            checked("epoch", epoch, Annotated[int, Range(0, last and last - 1)])
+        self.start = checked("start", start, Annotated[int, Range(0, int(self.ends[-1]))])
 
     def in_pass(self) -> Sequence[int]:
         "The epochs of the pass that runs or comes next."

@@ -6,9 +6,9 @@
 __all__ = ['SMALL_PART', 'FOLDS', 'PENALTIES', 'FAILING', 'SELDOM', 'MOSTLY', 'MAX_VALUES', 'KEPT', 'REPEATS', 'MORE',
            'INPUT_NAMES', 'SAYS', 'agreeing', 'cramers_v', 'association', 'halves', 'strength', 'growth_ratio',
            'spurious_first', 'parts_of', 'probe', 'folds_of', 'balanced_accuracy', 'shortcut_test', 'worst_gain',
-           'conflicting_fare_worse', 'probe_rows', 'small_inputs', 'word_counts', 'projected', 'shortcut_verdict',
-           'condition_verdict', 'examine', 'overall_verdict', 'group_figures', 'next_labels', 'alike', 'labels_after',
-           'suggestion', 'Diagnosis', 'diagnose', 'candidates', 'reasons', 'listed', 'details', 'attribute_lines']
+           'probe_rows', 'small_inputs', 'word_counts', 'projected', 'shortcut_verdict', 'condition_verdict', 'examine',
+           'overall_verdict', 'group_figures', 'next_labels', 'alike', 'labels_after', 'suggestion', 'Diagnosis',
+           'diagnose', 'candidates', 'reasons', 'listed', 'details', 'attribute_lines']
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #697dc95a
 import json
@@ -251,13 +251,6 @@ def worst_gain(
     low, high = np.quantile(gain(resampled), (0.025, 0.975))
     return dict(value=float(gain(counts / n[:, None])), low=float(low), high=float(high))
 
-
-def conflicting_fare_worse(test: dict) -> bool:
-    "Whether the plain probe is worse on conflicting than on agreeing examples of a class, beyond chance."
-    pairs, plain = pairwise(test["parts"]), test["plain"]
-    same_class = (one.removesuffix("conflicting") == other.removesuffix("agreeing") for one, other in pairs)
-    return any(same and high < low for same, high, low in zip(same_class, plain["high"], plain["low"][1:]))
-
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #3faf5469
 def probe_rows(
     groups: Groups,  # of the training examples
@@ -363,6 +356,10 @@ def examine(
     seen = a[rows] >= 0
     x, y, a, weight = x[seen], y[rows][seen], a[rows][seen], weight[seen]
     test = shortcut_test(projected(x), y, a, cells, weight, rng, data.classes)
+    pairs, plain = pairwise(test["parts"]), test["plain"]
+    same_class = (one.removesuffix("conflicting") == other.removesuffix("agreeing") for one, other in pairs)
+    # whether the plain probe is worse on conflicting than on agreeing examples of a class, beyond chance
+    worse = any(same and high < low for same, high, low in zip(same_class, plain["high"], plain["low"][1:]))
     growth = growth_ratio(x, y, a, rng)
     first = spurious_first(growth, rng.uniform(known["v_low"], known["v_high"], 200), rng)
     learnable = bool(test["label"]["low"] > test["label"]["chance"] + 0.05)
@@ -379,7 +376,7 @@ def examine(
         learnable=learnable,  # whether the probe learns the label
         says=says,
         verdict="likely" if "yes" in said else "unlikely" if said == {"no"} else "unclear",
-        looks_spurious=known["v_low"] > 0 and conflicting_fare_worse(test),
+        looks_spurious=known["v_low"] > 0 and worse,
     )
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #e56679fa

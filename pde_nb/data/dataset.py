@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
+from fastcore.basics import listify
 from jaxtyping import Bool, Int, Int8, Shaped
 
 from ..algorithm.groups import Groups, Overlap, as_column, overlapping_groups, random_rank
@@ -74,9 +75,6 @@ class Data:
     def __len__(self):
         return len(self.y)
 
-    def __repr__(self):
-        return self.describe()
-
     @property
     def n_classes(self) -> int:
         return len(self.classes)
@@ -99,13 +97,12 @@ class Data:
     def digest(self) -> str:
         "A fingerprint of labels, split, groups and inputs."
         judged = self.eval_groups
-        overlap = isinstance(judged, Overlap)
         parts = [
             self.y.astype("<i8").tobytes(),
             self.split.tobytes(),
             repr(self.classes).encode(),
             self.train_groups.digest.encode(),
-            np.packbits(judged.member).tobytes() if overlap else judged.digest.encode(),
+            judged.digest.encode() if isinstance(judged, Groups) else np.packbits(judged.member).tobytes(),
             self.inputs.digest.encode(),
         ]
         return fingerprint(parts)
@@ -137,14 +134,15 @@ class Data:
             f"{groups.n_groups} groups{' that overlap' * bool(overlap)}"
         ]
         if train is not groups:
-            used = self.groups("train").counts
-            used = used[used > 0]
+            used = [n for n in self.groups("train").counts if n]
             lines.append(
                 f"trained by {train.n_groups} groups of {', '.join(train.variables)}, "
-                f"{len(used)} of them with training examples, the smallest {used.min():,}"
+                f"{len(used)} of them with training examples, the smallest {min(used):,}"
             )
         lines += ["", Table(("group", *SPLITS), rows).text(), *(f"note: {note}" for note in self.notes)]
         return "\n".join(lines)
+
+    __repr__ = describe
 
 
 def split_counts(groups: Groups | Overlap, split) -> Int[np.ndarray, "splits groups"]:
@@ -188,8 +186,7 @@ def make_data(
     if len(set(lengths.values())) > 1:
         raise ValueError(f"lengths differ: {lengths}; give one of each per example.")
     remarks = []  # texts, and whether to warn of them
-    names = list(attributes) if train_by is None else train_by
-    names = [names] if isinstance(names, str) else names
+    names = list(attributes) if train_by is None else listify(train_by)
     by = {name: lookup(name, attributes, "train_by") for name in names}
     train_groups = attribute_groups(label, codes, class_values, by, values or {})
     known, labelled = without_blanks(train_groups)
@@ -214,15 +211,17 @@ def make_data(
         of = {name: labelled[split == s] for s, name in enumerate(SPLITS)}
         counts = [f"{rows.sum():,} of {len(rows):,} in {name}" for name, rows in of.items()]
         what = " and ".join(map(repr, by))
-        remarks.append((f"{what} is known of {', '.join(counts)}", False))
+        remarks.append((f"{what} {'is' if len(by) == 1 else 'are'} known of {', '.join(counts)}", False))
     if not attributes:
         remarks.append(("no attribute was named, so the only groups are the classes", False))
     counts = np.bincount(codes[split == 0], minlength=len(classes))
     if not counts.all():
-        missing = classes[int(counts.argmin())]
         raise ValueError(
-            f"the class {missing!r} of {label} has no training example; put some into train, or leave it out."
+            f"the class {classes[counts.argmin()]!r} of {label} has no training example; put some into "
+            "train, or leave it out."
         )
+    by_class, seen = Groups(codes, (label,), (class_values,)), (1,) if attributes else ()
+    _note_lacking(by_class, seen, split, False, remarks, "example, and so says nothing,")
     if train_groups is known:
         _note_lacking(train_groups, (0,), split, True, remarks)
         _note_lacking(eval_groups, (1, 2), split, eval_groups is not train_groups, remarks)

@@ -27,12 +27,19 @@ from ..data.blanks import without_blanks
 class Batch:
     "A batch of training, as a method sees it; all on the device."
 
-    inputs: Tensor | dict[str, Tensor] | None  # as the source gives them; None of several processes
+    given: Tensor | dict[str, Tensor] | None  # inputs as the source gives them; None of several processes
     y: Int[Tensor, " batch"]  # classes
     groups: Int[Tensor, " batch"]  # ids of the training groups
     examples: Int[Tensor, " batch"]  # positions among the training examples
     scores: Float[Tensor, "batch classes"]  # of the network that is trained, before the softmax
     beside: tuple[Float[Tensor, "batch classes"], ...] = ()  # of the networks that `attach` returned
+
+    @property
+    def inputs(self) -> Tensor | dict[str, Tensor]:
+        "As the source gives them. Raises `ValueError` where several processes have a part of them each."
+        if self.given is None:
+            raise ValueError("batch.inputs are not shared among processes; train this method in one.")
+        return self.given
 
     @cached_property
     def losses(self) -> Float[Tensor, " batch"]:
@@ -133,8 +140,7 @@ class Method(Checked):
                 f"method {self.name!r} works with the attributes of the {where} examples, and this data has "
                 "none; name an attribute (--attribute), or take a method without groups, 'jtt' or 'lff'."
             )
-        blank = int((~without_blanks(groups)[1]).sum())
-        if blank:
+        if blank := int((~without_blanks(groups)[1]).sum()):
             raise CannotRun(
                 f"method {self.name!r} works with the groups of the training examples, and {blank:,} of "
                 f"{len(groups):,} have a blank in {', '.join(groups.variables[1:])}; have them predicted "

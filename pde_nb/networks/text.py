@@ -107,9 +107,12 @@ MAX_TOKENS = 300  # as in WILDS for CivilComments
 
 
 def token_limit(folder: Path | None) -> int:  # of a saved model; None: a name on the hub
-    "The number of tokens that a model can read, `MAX_TOKENS` at most."
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8")) if folder is not None else {}
-    room = config.get("max_position_embeddings", 512)
-    if config.get("model_type") in ("roberta", "xlm-roberta", "camembert"):
+    "The number of tokens that a model and its tokenizer can read, `MAX_TOKENS` at most."
+    about = {}
+    for name in ("tokenizer_config.json", "config.json"):
+        if folder is not None and (folder / name).is_file():
+            about |= json.loads((folder / name).read_text(encoding="utf-8"))
+    room = about.get("max_position_embeddings", 512)
+    if about.get("model_type") in ("roberta", "xlm-roberta", "camembert"):
         room -= 2  # their positions begin at 2
-    return min(MAX_TOKENS, room)
+    return min(MAX_TOKENS, room, about.get("model_max_length") or room)
