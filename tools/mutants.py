@@ -38,11 +38,10 @@ FAULTS = {  # module → what would be wrong → the text, and what is put in it
             "n_correct=int(hit.sum())",
             "n_correct=int(group_sum(hit, groups).sum())",
         ),
+        "the exact upper bound takes the tail of the lower one": ("1 - tail_upper)", "1 - tail_lower)"),
     },
     "core.statistics": {
         "Wilson's interval is too wide for small groups": ("Z**2 / (4 * n**2)", "Z**2 / (4 * n)"),
-        "the exact upper bound takes the tail of the lower one": ("1 - tail_upper)", "1 - tail_lower)"),
-        "Holm's correction is Bonferroni's": ("np.arange(len(order), 0, -1)", "len(order)"),
     },
     "core.tables": {
         "a share in percent is cut off, not rounded": (
@@ -51,6 +50,7 @@ FAULTS = {  # module → what would be wrong → the text, and what is put in it
         ),
     },
     "comparison.trials": {
+        "Holm's correction is Bonferroni's": ("np.arange(len(order), 0, -1)", "len(order)"),
         "a paired test is one-sided": ("(values, 0).pvalue)", "(values, 0).pvalue / 2)"),
         "the best method is named by the test set": (
             'for key in ("val_worst_group", "val_group_mean")',

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from pde_nb.algorithm.groups import Groups, make_groups
 from pde_nb.core.checks import two_features
-from pde_nb.core.style import CLASS_MARKS, CLASSES, SMALL, new_figure
+from pde_nb.core.tables import CLASS_MARKS, CLASSES, SMALL, new_figure
 from pde_nb.methods.base import Batch, Method
 from pde_nb.methods.jtt import FirstStageResult
 

@@ -9,11 +9,9 @@ import pandas as pd
 import PIL.Image
 from IPython.display import Image, Markdown
 
-from pde_nb.comparison.trials import over_seeds, p_text, paired, points_text, read_results
+from pde_nb.comparison.trials import holm, over_seeds, p_text, paired, points_text, read_results
 from pde_nb.core.seals import read_measurement
-from pde_nb.core.statistics import holm
-from pde_nb.core.style import COLOURS, SMALL, new_figure
-from pde_nb.core.tables import Table, interval_text, spread_text
+from pde_nb.core.tables import COLOURS, SMALL, Table, interval_text, new_figure, spread_text
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
 EVIDENCE = RESULTS / "evidence"

@@ -18,10 +18,11 @@ from ..algorithm.expansion import Schedule, small_group_cap
 from ..algorithm.groups import balanced_counts
 from ..comparison.comparison import compare, within_budget
 from ..comparison.trials import Result, settings_name, standing
-from ..core.tables import DASH, PAPER, Table, printed
+from ..core.tables import DASH, Table
 from ..data.dataset import Data
 from ..data.published import PUBLISHED
 from ..methods.base import CannotRun, Method
+from ..theory.paper import PAPER, printed
 from ..training.presets import DEFAULTS, PRESETS
 
 # %% ../../nbs/14_cli/06_labels.ipynb #3357e002

@@ -12,7 +12,7 @@ from pathlib import Path
 from .ending import Exit, answer, show
 from .options import SCREEN, DataOptions, Json, ModelOptions, TrainOptions, Whole, set_values
 from ..core.arguments import Count, checked, lookup, number
-from ..core.seals import with_origin, with_seal, writable_folder, write_sealed, write_whole
+from ..core.seals import with_origin, writable_folder, write_sealed, write_whole
 
 # %% ../../nbs/14_cli/07_reproduce.ipynb #728cf620
 RUNS, FIGURES = "labels with runs", "fig:demo_synthetic…"
@@ -95,8 +95,7 @@ def reproduce(
         jobs = checked("jobs", (os.cpu_count() or 1) if jobs is None else jobs, Count)
         record, text, fig = computed(label, jobs, preset or "released", seeds, methods, set or [])
         folder = Path(out or f"runs/{label.replace(':', '-')}")
-    record = with_seal(with_origin(**record))
-    write_sealed(writable_folder(folder) / "record.json", record)
+    record = write_sealed(writable_folder(folder) / "record.json", with_origin(**record))
     if fig is not None:
         write_whole(folder / f"{folder.name}.png", lambda path: fig.savefig(path, dpi=150))
     answer(json, record, "", text, f"written to {folder}{os.sep}")

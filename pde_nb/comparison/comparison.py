@@ -20,7 +20,7 @@ from joblib.externals.loky import get_reusable_executor
 from . import trials
 from ..core.arguments import Count, checked, lookup, visible
 from ..core.environment import check_one_process
-from ..core.seals import InUse, hold, surroundings, sweep, writable_folder, write_sealed
+from ..core.seals import InUse, hold, surroundings, writable_folder, write_sealed
 from ..core.statistics import Summary
 from ..core.tables import Table
 from ..data.dataset import Data, check_data
@@ -236,7 +236,6 @@ def compare(
     contenders, found = {}, {}
     with hold(folder):
         save_groups(folder, data)
-        sweep(folder)
         for name, method in methods.items():
             file = folder / f"{name}.json"
             if file.exists() and b'"trials"' not in file.read_bytes():

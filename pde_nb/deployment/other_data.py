@@ -18,11 +18,12 @@ from ..algorithm.metrics import Figures, GroupCounts, count_correct, figures, fi
 from ..core.arguments import lookup
 from ..data.blanks import blank_cells, dates_as_text, known_groups, plain_text
 from ..data.columns import says_missing
-from ..data.encoding import encode, number_or_text
+from ..data.encoding import encode
 from ..data.inputs import Preparation
 from ..data.opening import read_arrays
 from ..data.tables import as_frame, table_pieces
 from ..prediction.predictor import Predictor
+from ..prediction.rows import number_or_text
 
 # %% ../../nbs/12_deployment/02_other_data.ipynb #ju000007
 @dataclass(frozen=True, eq=False)

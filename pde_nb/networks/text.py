@@ -16,7 +16,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from ..core.environment import load_pretrained, need
+from ..core.environment import need
+from ..data.hubs import load_pretrained
 from .heads import BODY, head_name, random_stream
 from .weights import warn_of_new_head
 

@@ -4,10 +4,11 @@
 
 # %% auto #0
 __all__ = ['PIECE', 'PICTURES', 'STRANGE', 'ENDINGS', 'NewRows', 'new_rows', 'frames', 'table_rows', 'new_cells',
-           'check_same_column', 'text_rows', 'picture_rows', 'pictures_in', 'array_rows']
+           'check_same_column', 'spelled', 'number_or_text', 'text_rows', 'picture_rows', 'pictures_in', 'array_rows']
 
 # %% ../../nbs/08_prediction/01_rows.ipynb #nw000003
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from jaxtyping import Shaped
 
 from ..core.arguments import lookup
 from ..data.columns import read
-from ..data.encoding import ColumnCode, spelled
+from ..data.encoding import ColumnCode
 from ..data.examples import Arrays, Columns, Pictures, Texts, find_pictures, make_arrays, open_npy
 from ..data.inputs import Preparation
 from ..data.opening import read_arrays
@@ -136,6 +137,26 @@ def check_same_column(column, known, code: ColumnCode, at: int):
             f"the column {code.name!r} held {held} in training, and {bad.sum():,} of {len(bad):,} cells are "
             f"none of these, the first, {column.iloc[row]!r}, in row {at + row}: is it the same column?"
         )
+
+# %% ../../nbs/08_prediction/01_rows.ipynb #ec000015
+def spelled(texts: list[str], code: ColumnCode, numbers: bool) -> list[str]:
+    "Categories as training has them. `numbers`: the cells are no texts."
+    known, same = set(code.values.tolist()), {}
+    for value in code.values.tolist():
+        same.setdefault(number_or_text(value), []).append(value)
+    if numbers or code.how.numbers:
+        alike = [same.get(number_or_text(text), [text]) for text in texts]
+        return [of[0] if len(of) == 1 else f"the number {text}" for text, of in zip(texts, alike)]
+    whole = {f"{value}.0": value for value in known if value.lstrip("-").isdecimal()}
+    return [text if text in known else whole.get(text, text) for text in texts]
+
+
+def number_or_text(text: str) -> int | float | str:
+    "The number that a text is, all digits of a whole one, else the text."
+    for kind in () if "_" in text else (int, float):  # Python takes 1_000 for a number
+        with suppress(ValueError):
+            return kind(text)
+    return text
 
 # %% ../../nbs/08_prediction/01_rows.ipynb #nw000009
 def text_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iterator[NewRows]:

@@ -23,8 +23,7 @@ from matplotlib.figure import Figure
 from ..core.arguments import visible
 from ..core.seals import writable_folder, write_whole
 from ..core.statistics import wilson_interval
-from ..core.style import new_figure
-from ..core.tables import DASH, Table, escape_markdown, share_text
+from ..core.tables import DASH, Table, escape_markdown, new_figure, share_text
 
 # %% ../../nbs/13_report/01_page.ipynb #4b6b8ca6
 ROWS = 40  # of a table on a page

@@ -18,8 +18,7 @@ from ..comparison import trials
 from ..comparison.comparison import Comparison, result_of, run_folder
 from ..core.arguments import lookup, visible
 from ..core.seals import content_digest
-from ..core.style import COLOURS
-from ..core.tables import DASH, Table, interval_text, percent, points_text
+from ..core.tables import COLOURS, DASH, Table, interval_text, percent
 from ..data.dataset import Data
 from ..methods.registry import method_title
 from .page import Page, new_chart, section, svg_of, table
@@ -121,7 +120,7 @@ def headline(results: dict[str, trials.Result]) -> dict:
     notes = [f"worst group on the test set, {seeds}, 95 % interval {interval_text(s)}"]
     for other in others:
         if other.method["name"] == "erm":
-            notes.append(f"{points_text(trials.paired(best, other))} points beside {other.title}")
+            notes.append(f"{trials.points_text(trials.paired(best, other))} points beside {other.title}")
     beside = trials.against_best(results).items()
     alike = [results[name].title for name, d in beside if d.low <= 0 <= d.high]
     if alike:

@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from matplotlib.figure import Figure
 
 from ..core.arguments import Checked, NonNegative, Positive, Range, Share
-from ..core.style import CLASS_MARKS, CLASSES, SMALL, new_figure
+from ..core.tables import CLASS_MARKS, CLASSES, SMALL, new_figure
 
 # %% ../../nbs/03_theory/01_data_model.ipynb #dm000003
 def fig_groups(x, y, labels, attributes, **axes) -> Figure:

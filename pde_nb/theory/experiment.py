@@ -26,10 +26,10 @@ from ..algorithm.expansion import Schedule, expansion_plan
 from ..algorithm.groups import make_groups
 from ..core.arguments import Checked, Count, CountOrZero, Fraction, NonNegative, Positive, Share, lookup
 from ..core.statistics import summary
-from ..core.style import COLOURS, SMALL, new_figure
-from ..core.tables import PAPER, Table, interval_text, percent, spread_text
+from ..core.tables import COLOURS, SMALL, Table, interval_text, new_figure, percent, spread_text
 from .data_model import DataModel, draw_features, draw_sample
 from .network import descent, group_counts, logistic_loss, structured
+from .paper import PAPER
 from .theorem import warmup_iterations
 
 # %% ../../nbs/03_theory/08_experiment.ipynb #87fd67a6

@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.special import logit
 
-from ..core.style import COLOURS, new_figure
+from ..core.tables import COLOURS, new_figure
 from .data_model import draw_features
 from .dynamics import population
 from .network import feature_output

@@ -18,7 +18,7 @@ from scipy.ndimage import generate_binary_structure, maximum_filter, minimum_fil
 from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
-from ..core.style import COLOURS, SMALL, new_figure
+from ..core.tables import COLOURS, SMALL, new_figure
 from .data_model import DataModel, Sample, draw_features, draw_sample
 from .dynamics import boundary, first_learned
 from .experiment import run_tasks

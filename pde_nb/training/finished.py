@@ -16,10 +16,10 @@ from torch import nn
 
 from ..algorithm.groups import Overlap
 from ..algorithm.metrics import GroupCounts
-from ..core.seals import COPY_AGAIN, read_sealed, write_sealed
+from ..core.seals import read_sealed, write_sealed
 from ..data.batches import check_device
 from ..data.dataset import SPLITS, Data
-from ..data.inputs import FILES, Preparation, read_preparation, write_preparation
+from ..data.inputs import COPY_AGAIN, FILES, Preparation, read_preparation, write_preparation
 from ..methods.base import Method
 from ..methods.trees import Trees
 from ..networks.models import make_model
