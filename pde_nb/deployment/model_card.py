@@ -68,7 +68,7 @@ Test: examples that had no part in training or in choosing, evaluated once. An i
 confidence, the accuracy on all examples of this kind; that of the worst group accounts for having looked \
 for the worst.
 {% else %}
-Validation: the epoch was chosen by these, so they flatter the model.
+Validation: the model was chosen by these, so they flatter it.
 {% endif %}
 
 {{ figures_table(record.figures(split)).markdown() }}
@@ -131,7 +131,8 @@ evenly, and it was not examined for that.
 {% if record.curve[-1].passes %}
 - The epoch with the best worst group on validation was kept: number {{ record.best_epoch + 1 }} of \
 {{ record.curve | length }}, after {{ "%.1f" % record.cost.passes_to_best }} passes over the training \
-examples{% if record.first %}, the first stage included{% endif %}.
+examples{% if record.first %}, the first stage included{% endif %}\
+{% if record.stopped %}. Training stopped early{% endif %}.
 {% else %}
 - It was fitted all at once{% if record.first %}, to what a first stage gives{% endif %}.
 {% endif %}

@@ -68,12 +68,12 @@ def section(title: str, *blocks: dict | Table | None) -> dict:
 
 # %% ../../nbs/13_report/01_page.ipynb #8558ebb4
 GROUP_COLOURS = "#0b8080", "#7b4ba8", "#946200", "#222222", "#8a4f7d", "#7a6a00"
-STYLES = *zip(GROUP_COLOURS, "os^DvP", "●■▲◆▼✚"), ("#98a2ad", "", "●")  # the last: all other groups
+STYLES = *zip(GROUP_COLOURS, "os^DvP", "●■▲◆▼✚"), ("#7d8792", "", "●")  # the last: all other groups
 
 
-def new_chart(x_label: str, y_label: str = "", height: float = 3.5):
+def new_chart(x_label: str, y_label: str = "", height: float = 3.0):
     "A figure as wide as those of a page, and its axes."
-    fig, [ax] = new_figure(1, height, 5.7)
+    fig, [ax] = new_figure(1, height, 4.6)
     ax.set(xlabel=x_label, ylabel=y_label, axisbelow=True)
     ax.grid(axis="y", color="#d5dbe1")
     return fig, ax
@@ -85,6 +85,7 @@ def svg_of(fig: Figure) -> str:
     with warnings.catch_warnings(), rc_context({"svg.fonttype": "none", "svg.hashsalt": "pde_nb"}):
         warnings.filterwarnings("ignore", "Glyph", UserWarning)  # a browser has other letters
         fig.savefig(file, format="svg", transparent=True, metadata={"Date": None})
+    fig.set_layout_engine("none")  # a second layout would move everything by a rounding error
     return f"data:image/svg+xml;base64,{base64.b64encode(file.getvalue()).decode()}"
 
 # %% ../../nbs/13_report/01_page.ipynb #2f9681d6

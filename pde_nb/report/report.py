@@ -22,7 +22,7 @@ from ..core.tables import COLOURS, DASH, Table, interval_text, percent
 from ..data.dataset import Data
 from ..methods.registry import method_title
 from .page import Page, new_chart, section, svg_of, table
-from .run_page import NOT_ASKED, command_text, group_order, run_page
+from .run_page import NOT_ASKED, command_text, group_order, notes_of, run_page
 from ..training.finished import reopened
 from ..training.folder import flat
 from ..training.record import RunRecord
@@ -70,12 +70,10 @@ def comparison_chart(results: dict[str, trials.Result]) -> dict:
         result, s = results[name], trials.worst_group(results[name])
         paint, marker = (COLOURS["subject"], "D") if name == best else (COLOURS["method"], "o")
         each = 100 * result.frame.worst_group
-        ax.plot(each, [row - 0.24] * len(each), "o", color="#98a2ad", ms=2.5)
-        ends = max(s.low, 0.0), min(s.high, 1.0)  # an accuracy has bounds, its interval need not
-        ax.plot([100 * end for end in ends], [row, row], color=paint, lw=1.6)
+        ax.plot(each, [row - 0.24] * len(each), "o", color="#7d8792", ms=3)
+        ax.plot(100 * np.clip([s.low, s.high], 0, 1), [row, row], color=paint, lw=1.6)
         ax.plot(100 * s.mean, row, marker=marker, color=paint, ms=7)
-    titles = [visible(results[name].title) for name in names]
-    ax.set_yticks(range(len(names)), titles, parse_math=False)
+    ax.set_yticks(range(len(names)), [visible(results[name].title) for name in names], parse_math=False)
     ax.set_ylim(-0.6, len(names) - 0.4)
     caption = "Mean with its 95 % interval, below it single seeds; green: the best on validation."
     return dict(title="Worst group", figure=svg_of(fig), caption=caption)
@@ -158,11 +156,10 @@ def several_page(
     title += percent(trials.over_seeds(best, "worst_group").mean)
     methods = table("methods", found if tried else found.drop(columns="chosen"), READING)
     pages = "A page of one run has classes, calibration, mistakes and maps too: pde report RUN --html."
-    made = [dict(code=commands)] if commands else []
     sections = [
         section("Methods", methods, comparison_chart(results)),
         section("Groups", group_table(results), dict(text=pages)),
-        section("How they were made", *made, settings_table(results)),
+        section("How they were made", commands and dict(code=commands), settings_table(results)),
     ]
     return Page(title, lead, sections, headline(results), [dict(note=note) for note in notes])
 
@@ -177,8 +174,8 @@ def runs_page(records: list[RunRecord]) -> Page:
             )
     found = variants(records)
     results = {label: replace(result_of(runs, [], {}), title=label) for label, runs in found.items()}
-    each = [(label, run) for label, runs in found.items() for run in runs]
-    notes = dict.fromkeys(f"{label}: {note}" for label, run in each for note in run.notes)
+    each = [(label, note) for label, runs in found.items() for run in runs for note in notes_of(run)]
+    notes = dict.fromkeys(f"{label}: {note}" for label, note in each)
     commands = "\n".join(dict.fromkeys(map(command_text, records)))
     return several_page(results, notes, commands)
 
