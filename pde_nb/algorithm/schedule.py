@@ -75,12 +75,15 @@ def advance(
     return replace(new, number=stage.best_stage, **slower)
 
 # %% ../../nbs/02_algorithm/04_schedule.ipynb #sche0023
-def check_identity(mine: dict, theirs: dict):
+def check_identity(mine: dict, theirs: dict, within: str = ""):
     "Raises `ValueError` for a state of another run, with what differs."
     for name, value in mine.items():
-        if theirs.get(name) != value:
+        there = theirs.get(name)
+        if isinstance(value, dict) and isinstance(there, dict):
+            check_identity(value, there, f"{within}{name}.")
+        elif there != value:
             raise ValueError(
-                f"the state is of another run: {name} is {theirs.get(name)!r} there and {value!r} here. Go "
+                f"the state is of another run: {within}{name} is {there!r} there and {value!r} here. Go "
                 "on with the examples, settings, seed and version that wrote it, or start anew."
             )
 
