@@ -274,6 +274,9 @@ def _categories(values, name):
     if column.dtype == object:
         column = np.array(column.tolist())  # a table's own integers and booleans
     fractions = column.dtype.kind == "f"
+    if fractions and (abs(column) >= 2.0**53).any():
+        what = f"{name} has numbers such as {abs(column).max():.0f}, whose last digits are lost beside blanks"
+        raise ValueError(f"{what}; read it as text: --as {name}=category (columns={{{name!r}: 'category'}}).")
     if fractions and np.isfinite(column).all() and (column == column.astype(np.int64)).all():
         column, fractions = column.astype(np.int64), False
     n_values = len(pd.unique(column))

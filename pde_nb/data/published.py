@@ -165,7 +165,7 @@ def check_rows(name: str, rows):
     "Raises `ValueError` for rows of a set that were not published."
     label, attribute = next(iter(rows)), BENCHMARKS[name].counted
     for column, known in {label: [0, 1], attribute: [0, 1], "split": [0, 1, 2]}.items():
-        odd = rows[column][~rows[column].isin(known)]
+        odd = rows[column][~pd.to_numeric(rows[column], errors="coerce").isin(known)]
         if len(odd):
             raise ValueError(
                 f"{column} is {odd.tolist()[0]!r} in row {odd.index[0]}, and not one of {known}; "

@@ -63,7 +63,7 @@ def table_pieces(
     """
     path = Path(path).expanduser()
     if not path.is_file():
-        near = did_you_mean(path.name, [file.name for file in path.parent.glob("*")])
+        near = did_you_mean(path.name, [file.name for file in path.parent.glob("*") if file.is_file()])
         if path.name == "metadata.csv":
             near += "; write it: a row for each picture, with its file name, label and attributes"
         raise ValueError(f"there is no file {path}{near}.")
@@ -161,7 +161,6 @@ def feature_columns(
     kinds: dict[str, str],  # name → kind that was asked for
     missing: str,  # 'error' or 'fill'
     train: Bool[np.ndarray, " n"],
-    from_file: bool,  # the table is a file's
 ) -> tuple[Columns, dict[str, tuple], list[str]]:
     """The feature columns of a table; what each column became, examples, and why; and notes.
 
@@ -172,7 +171,7 @@ def feature_columns(
         if wanted == "drop":
             said[name] = ("left out", "", "asked for")
             continue
-        reading = understand(frame[name], wanted, from_file)
+        reading = understand(frame[name], wanted)
         why = reading.identity if reading else "no values"
         why = why or "it has no name" * key.startswith("Unnamed: ")
         if why and not named and not wanted:
@@ -267,8 +266,7 @@ def from_table(
     "Data from a table. Raises `ValueError` for columns that are missing, misnamed, doubled or doubtful."
     kinds = dict(columns or {})
     frame = as_frame(table, [*listify(text), *listify(image)], kinds)
-    from_file = isinstance(table, (str, Path))
-    if from_file:
+    if isinstance(table, (str, Path)):
         root = Path(table).expanduser().parent if root is None else root
         options = {"name": Path(table).name.partition(".")[0]} | options
     lookup(missing, dict.fromkeys(("error", "fill")), "missing")
@@ -293,7 +291,7 @@ def from_table(
         used = [label, *roles.get("attribute", ()), "split" if split is None else split]
         named = features is not None
         names = roles["features"] if named else [name for name in frame.columns if name not in used]
-        inputs, said, more = feature_columns(frame, names, named, kinds, missing, train, from_file)
+        inputs, said, more = feature_columns(frame, names, named, kinds, missing, train)
         notes += more
     options = dict(label=str(label), unlabelled=unlabelled, notes=notes) | options
     used = [*kinds, *sum(roles.values(), [])]
