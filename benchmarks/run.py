@@ -51,7 +51,7 @@ from pde_nb.theory.experiment import CASES, SYNTHETIC_PRESETS, Run, after_warmup
 from pde_nb.theory.network import after, descent, structured
 from pde_nb.training.settings import keep_memory
 from pde_nb.training.spec import build, decide
-from pde_nb.training.trainer import train
+from pde_nb.training.trainer import classes_of, train
 
 
 def rows_of(what, ways, repeats, clock):
@@ -198,7 +198,7 @@ def whole_run(what, args, data, model, make, epochs, inputs, batch, repeats):
     def ours():
         run = train(build(spec, data, bar=False), bar=False)
         rows = data.rows("test")
-        count_correct(run.classes(rows), data.y[rows], data.evaluation("test"))
+        count_correct(classes_of(run.outputs(rows)), data.y[rows], data.evaluation("test"))
 
     def usual():
         usual_run(build(spec, data, bar=False), make, args.device)

@@ -11,6 +11,7 @@ __all__ = ['FORMULA', 'NUMBER', 'DASH', 'COLOURS', 'CLASSES', 'CLASS_MARKS', 'SM
 import math
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from rich.cells import cell_len
@@ -74,6 +75,7 @@ FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?( ?%)?|[+-]?(inf|nan)")
 
 
+@lru_cache(1000, typed=True)
 def disarm(value) -> str:
     "A cell that no spreadsheet takes for a formula: an apostrophe is put before one that begins like one."
     text = str(value)

@@ -18,7 +18,7 @@ from ..algorithm.groups import Overlap
 from ..algorithm.metrics import GroupCounts
 from ..core.seals import read_sealed, write_sealed
 from ..data.batches import check_device
-from ..data.dataset import SPLITS, Data
+from ..data.dataset import Data
 from ..data.inputs import COPY_AGAIN, FILES, Preparation, read_preparation, write_preparation
 from ..methods.base import Method
 from ..methods.trees import Trees
@@ -32,17 +32,16 @@ from .spec import build, decide
 from .trainer import EVAL_BATCH, Trainer
 
 # %% ../../nbs/09_training/13_finished.ipynb #fi00007
-def predictor_of(run: Trainer, config: dict) -> Predictor:
+def predictor_of(run: Trainer, config: dict, scores: torch.Tensor) -> Predictor:  # of validation
     "What predicts new rows as a trained run of this config would."
     preparation = Preparation.learn(run.data, run.source)
-    rows = run.data.rows("val")
-    fitted = fit_temperature(logits_of(run, rows).numpy(), run.data.y[rows])
+    fitted = fit_temperature(scores.numpy(), run.data.y[run.val_rows])
     how = dict(how_it_predicts(config, preparation.kind), device=str(run.device), fitted=fitted)
     return Predictor(run.model, preparation, **how)
 
 
 def logits_of(run: Trainer, rows: np.ndarray) -> torch.Tensor:
-    "The scores of rows of its data by a run, before the softmax."
+    "The scores of rows of its data by a run, before the softmax, in this process alone."
     return outputs(run.model, run.source, rows, run.eval_batch, run.autocast).double()
 
 
@@ -52,15 +51,14 @@ def how_it_predicts(config: dict, kind: str) -> dict:
     return dict(batch=EVAL_BATCH.get(kind, 64), bf16=config["settings"]["bf16"], name=name)
 
 
-def prediction_columns(run: Trainer, rows: np.ndarray) -> dict[str, np.ndarray]:
-    """What a trained run predicts for rows of its own data, as the columns of a table.
+def prediction_columns(data: Data, split: str, scores: torch.Tensor) -> dict[str, np.ndarray]:
+    """What scores predict for the rows of a split, as the columns of a table.
 
     These are row (position in the data, from 0), split, the label, what is predicted, the probability of each
     class, the attributes, and the group that a row is judged in, or all of them where groups overlap.
     """
-    data, classes = run.data, np.array(run.data.classes, object)
-    p = logits_of(run, rows).softmax(1).numpy()
-    columns = dict(row=rows, split=np.array(SPLITS, object)[data.split[rows]])
+    rows, p, classes = data.rows(split), scores.softmax(1).numpy(), np.array(data.classes, object)
+    columns = dict(row=rows, split=np.full(len(rows), split, object))
     columns |= dict(label=classes[data.y[rows]], predicted=classes[p.argmax(1)])
     columns |= zip(probability_names(data.classes), p.T)
     for name, values in data.attributes.items():
@@ -77,15 +75,14 @@ def group_of_rows(data: Data, rows) -> np.ndarray:
     return np.array(["; ".join(names[member]) for member in groups.member[rows]], object)
 
 # %% ../../nbs/09_training/13_finished.ipynb #fi00009
-def save_portable(folder, run: Trainer, config: dict):
+def save_portable(folder, run: Trainer, config: dict, scores: dict):  # as of `conclude`
     "Write what the model needs elsewhere, and what it predicts for validation and test rows, into a folder."
-    folder, predictor = Path(folder), predictor_of(run, config)
+    folder, predictor = Path(folder), predictor_of(run, config, scores["val"])
     write_preparation(folder, predictor.preparation)
     if isinstance(run.model, TextClassifier) and not config["own_model"]:
         write_sealed(folder / "network.json", dict(config=run.model.model.config.to_dict()))
     write_sealed(folder / "temperature.json", dict(value=predictor.fitted))
-    splits = [run.data.rows(split) for split in ("val", "test")]
-    tables = [prediction_columns(run, rows) for rows in splits if len(rows)]
+    tables = [prediction_columns(run.data, split, said) for split, said in scores.items() if len(said)]
     columns = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
     write_csv(folder / "predictions.csv", columns)
 
@@ -175,7 +172,7 @@ def evaluate_run(
     run = reopened(record, data, model, device, inputs)
     if not run.data.evaluation(split).counts.any():
         raise ValueError(f"the data has no {split} split with examples in a group; name another.")
-    counts = count_split(run, split)
+    counts = count_split(run.data, split, logits_of(run, run.data.rows(split)))
     same_device = torch.device(record.config["device"]).type == run.device.type
     if split in record.evaluated and same_device and not inputs:
         had = record.counts(split)

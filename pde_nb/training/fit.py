@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['OF_DECISIONS', 'LADDER', 'FEW', 'WIDE', 'DRAWS', 'AHEAD', 'RunOptions', 'Fit', 'robust_fit', 'fit_spec', 'fit_run',
-           'fit_first', 'use_first', 'fit_seeds', 'cross_fitted', 'worst_draws', 'climb']
+           'fit_first', 'use_first', 'fit_seeds', 'cross_fitted', 'worst_draws', 'why_enough', 'spec_of', 'climb']
 
 # %% ../../nbs/09_training/14_fit.ipynb #ft00002
 import json
@@ -38,7 +38,7 @@ from ..networks.heads import embeddings
 from ..networks.small import BoostedTrees
 from ..prediction.predictor import Predictor
 from .checkpoints import load_state, save_state
-from .finished import prediction_columns, predictor_of, save_portable
+from .finished import logits_of, prediction_columns, predictor_of, save_portable
 from pde_nb.training.folder import (
     REMEDY,
     TIME_UP,
@@ -78,6 +78,7 @@ class RunOptions(Checked):
     # of two stages: folder in which runs that have the same first one share it; None: it is in OUT/first
     first_in: str | Path | None = None
     on_epoch: object = None  # told of each epoch: a function of a row, 'csv', 'tensorboard', or several
+    sources: dict | None = None  # that runs of the same data share, see `build`
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -95,7 +96,8 @@ class Fit:
     @cached_property
     def predictor(self) -> Predictor:
         "What predicts new rows."
-        return predictor_of(self.selected, self.record.config)
+        run = self.selected
+        return predictor_of(run, self.record.config, logits_of(run, run.val_rows))
 
     def predict(self, rows, **how) -> np.ndarray:  # (n,)
         "The class of each of some new rows, by its name; arguments and errors as in `new_rows`."
@@ -107,10 +109,10 @@ class Fit:
 
     def predictions(self, split: str = "test") -> pd.DataFrame:
         "What is predicted for the rows of a split, see `prediction_columns`."
-        rows = self.selected.data.rows(split)
-        if not len(rows):
+        run = self.selected
+        if not len(rows := run.data.rows(split)):
             raise ValueError(f"the data has no {split} split; name another, as predictions('val').")
-        return pd.DataFrame(prediction_columns(self.selected, rows))
+        return pd.DataFrame(prediction_columns(run.data, split, logits_of(run, rows)))
 
     def export(self, path, rows=None):  # how far it is from the model
         "The model as an ONNX graph, once it agrees with the model on `rows`, by default those of validation."
@@ -164,7 +166,7 @@ def fit_spec(spec: RunSpec, data: Data, **options) -> Fit:  # options: fields of
     ranks = find_ranks(spec.device)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        run = build(spec, data, options.bar and ranks.main, ranks)
+        run = build(spec, data, options.bar and ranks.main, ranks, options.sources)
     config = spec.config(run)
     asked = {name: getattr(options, name) for name in ("minutes", "restart")}
     versions = {"the version of pde_nb": __version__, "the version of numpy": np.__version__}
@@ -188,7 +190,7 @@ def fit_run(
 ) -> Fit:
     "Train a run, or read how it ended; in its folder, where it has one."
     ranks, folder = run.ranks, options.out and Path(options.out).expanduser()
-    with Checkpointer(folder, options.checkpoint_every, ranks) if folder else nullcontext() as checkpointer:
+    with Checkpointer(folder, options.checkpoint_every, ranks) if folder else nullcontext() as keeper:
         if folder and ranks.once(is_finished, folder, config, options, data):
             return Fit(run.model, read_result(folder, run, is_first), None, run)
         first = fit_first(run, config, notes, options, data) if run.method.first() else None
@@ -197,18 +199,19 @@ def fit_run(
         order = np.asarray(run.method.order(0), np.int64)
         ranks.check_alike({"the first epoch": zlib.crc32(order.tobytes())})
         if folder:
-            checkpointer.load(run)
+            keeper.load(run)
             run.stopped = None if run.stopped == TIME_UP else run.stopped
         # an epoch is told before it is in a checkpoint, so that none is kept and not told
         callbacks = [Logs(run, options.on_epoch, folder, config)] if options.on_epoch else []
         if options.minutes:
             callbacks.append(time_limit(60 * options.minutes - (first["seconds"] if first else 0.0)))
         if folder:
-            callbacks.append(checkpointer)
+            callbacks.append(keeper)
         train(run, callbacks, options.bar)
-        record = conclude(run, config, notes, first, options.minutes)
+        scores = ranks.once(lambda: {split: logits_of(run, data.rows(split)) for split in ("val", "test")})
+        record = conclude(run, config, notes, scores, first, options.minutes)
         if folder:
-            ranks.once(write_result, folder, run, config, record, is_first)
+            ranks.once(write_result, folder, run, config, record, scores, is_first)
     return Fit(run.model, record, run, run)
 
 
@@ -295,7 +298,7 @@ def read_result(folder: Path, run: Trainer, is_first: bool) -> RunRecord:
     return record
 
 
-def write_result(folder: Path, run: Trainer, config: dict, record: RunRecord, is_first: bool):
+def write_result(folder: Path, run: Trainer, config: dict, record: RunRecord, scores: dict, is_first: bool):
     "Write the result of a run, the record last."
     if is_first and run.method.learned:
         save_state(folder / "learned.safetensors", dict(learned=run.method.state_dict()), "learned")
@@ -306,7 +309,7 @@ def write_result(folder: Path, run: Trainer, config: dict, record: RunRecord, is
         write_csv(folder / "ledger.csv", ledger)
     split = np.array(["unused", *SPLITS], object)[run.data.split + 1]
     write_csv(folder / "split.csv", dict(row=np.arange(len(split)), split=split), end="\n")
-    save_portable(folder, run, config)
+    save_portable(folder, run, config, scores)
     write_record_of(folder, with_origin(**record.to_dict()))
     if not can_go_on(folder):
         (folder / "checkpoint.safetensors").unlink(missing_ok=True)
@@ -336,8 +339,9 @@ def cross_fitted(
     rng, right = np.random.default_rng(0), np.zeros(len(groups), bool)
     part = rng.permutation(len(groups)) if isinstance(groups, Overlap) else random_rank(groups, rng)
     for judged in (part % 5 == k for k in range(5)):
-        total = group_sum(~judged, groups)
-        accuracy = (group_sum(looks & ~judged, groups) / np.maximum(total, 1))[:, total > 0]
+        others = judged if judged.all() else ~judged  # where no group has two rows, all are in one part
+        total = group_sum(others, groups)
+        accuracy = (group_sum(looks & others, groups) / np.maximum(total, 1))[:, total > 0]
         best = np.lexsort((accuracy.mean(1), accuracy.min(1)))[-1]
         right[judged] = looks[best, judged]
     return right
@@ -363,6 +367,28 @@ def worst_draws(
     return worst
 
 
+def why_enough(right: Bool[np.ndarray, " n"], data: Data) -> str | None:
+    "Why no method can be taken in place of one that has these rows of validation right; None: one may be."
+    per_class = (data.groups("val").counts.reshape(data.n_classes, -1) > 0).sum(1)
+    if per_class.min() == 0 or per_class.max() == 1:
+        return "validation lacks a class, or has one group of each, and cannot show what is better"
+    draws = worst_draws(right, np.ones(len(right), bool), data.evaluation("val"))
+    if (draws[:, 1] > draws[:, 0]).mean() < AHEAD:
+        return "even a model with every row of validation right would not be surely better"
+
+
+def spec_of(name: str, data: Data, model, options: dict) -> RunSpec:
+    "The spec of a method of `LADDER`. Raises `CannotRun` for one that is of no use on this data."
+    spec, inputs = decide(data, model, name, **options), data.inputs
+    linear_pixels = inputs.kind == "pixels" and spec.method.network == spec.model
+    if linear_pixels and (n := inputs.x[:1].size * data.n_classes) > WIDE:
+        raise CannotRun(f"{n:,} weights of raw pixels take longer than a network")
+    lacking = np.setdiff1d(data.groups("train").ids, data.groups("val").ids)
+    if name == "dfr_cv" and len(lacking):
+        raise CannotRun(f"its head is fitted to validation, without {data.train_groups.names[lacking[0]]}")
+    return spec
+
+
 def climb(
     model,
     data: Data,  # every example has a group
@@ -381,27 +407,26 @@ def climb(
     best, tried, notes, spent, why = None, [], [], 0.0, "nothing is left to try"
     inputs, failed = data.inputs, []  # in a row
     suits_trees = inputs.kind == "table" or (inputs.kind == "features" and inputs.x.shape[1] <= FEW)
-    groups, options = data.evaluation("val"), options | dict(evaluate="full")
+    groups, options, sources = data.evaluation("val"), options | dict(evaluate="full"), {}
     with hold(folder) if folder else nullcontext():
         for name in (name for name in LADDER if name != "trees" or suits_trees):
             if best and keep.minutes and spent >= 60 * keep.minutes:
                 why = f"{TIME_UP}, so {name} was not tried"
                 break
+            if best and (reason := why_enough(best[1], data)):
+                why = reason
+                break
             out = folder and folder / "auto" / name
-            own = dict(out=out, minutes=keep.minutes and keep.minutes - spent / 60)
+            own = dict(out=out, minutes=keep.minutes and keep.minutes - spent / 60, sources=sources)
             try:
-                spec = decide(data, model, name, **options)
-                linear_pixels = inputs.kind == "pixels" and spec.method.network == spec.model
-                if linear_pixels and (n := inputs.x[:1].size * data.n_classes) > WIDE:
-                    raise CannotRun(f"{n:,} weights of raw pixels take longer than a network")
-                fit = fit_spec(spec, data, **vars(keep) | own)
+                fit = fit_spec(spec_of(name, data, model, options), data, **vars(keep) | own)
             except (CannotRun, NoModel) as e:
                 notes.append(f"{name} was not trained: {e}")
                 continue
             spent += fit.record.cost["seconds"]
-            looks = fit.run and fit.run.looks
-            looks = looks or load_state(run_file(out, "looks.safetensors", REMEDY), "looks")["looks"]
-            looks = np.unpackbits(np.asarray(looks), axis=1, count=len(groups)).astype(bool)
+            seen = fit.run and fit.run.looks
+            seen = seen or load_state(run_file(out, "looks.safetensors", REMEDY), "looks")["looks"]
+            looks = np.unpackbits(np.asarray(seen), axis=1, count=len(groups)).astype(bool)
             right = cross_fitted(looks, groups)
             draws = worst_draws(best[1] if best else right, right, groups)
             low, high = np.quantile(draws[:, 1], (0.025, 0.975)).tolist()
@@ -409,6 +434,7 @@ def climb(
             tried.append(dict(method=name, seconds=spent, expected=expected, low=low, high=high))
             text = f"{name}: expected worst group of validation {percent(expected)} "
             text += f"[{percent(low)}, {percent(high)}], after {spent:.3g} s"
+            text += f" ({fit.record.stopped})" if fit.record.stopped else ""
             ahead = (draws[:, 1] > draws[:, 0]).mean()
             notes.append(f"{text}, ahead of {best[0]} in {percent(ahead, 0)} of the draws" if best else text)
             failed = [*failed, name] if best and ahead < AHEAD else []

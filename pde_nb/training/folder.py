@@ -22,7 +22,15 @@ from safetensors.torch import save
 from torch import nn
 
 from ..algorithm.groups import Groups
-from ..core.seals import file_digest, hold, read_sealed, writable_folder, write_sealed, write_whole
+from pde_nb.core.seals import (
+    file_digest,
+    hold,
+    read_sealed,
+    sweep,
+    writable_folder,
+    write_sealed,
+    write_whole,
+)
 from ..core.tables import csv_text
 from ..data.blanks import Guess
 from ..data.inputs import COPY_AGAIN
@@ -161,19 +169,21 @@ def can_go_on(folder) -> bool:
 # %% ../../nbs/09_training/04_folder.ipynb #fd000005
 def write_record_of(folder, content: dict):
     "Write the record of a run that is finished, with the digests of its files."
-    files = {name: file_digest(Path(folder, name)) for name in SEALED_FILES if Path(folder, name).exists()}
+    there = [name for name in SEALED_FILES if Path(folder, name).exists()]
+    files = {name: file_digest(Path(folder, name)) for name in there}
     write_sealed(Path(folder) / "record.json", dict(content, files=files))
 
 
 def take_run(source: Path, folder: Path, **changes):
     "Copy a finished run into another folder, in place of the run there; its record, with changes, last."
     plain = read_record_of(source)
+    for stage in (folder, folder / "first"):
+        sweep(stage)
     for name in ALL_FILES:
         (folder / name).unlink(missing_ok=True)
     for name in plain.pop("files"):
         (folder / name).parent.mkdir(exist_ok=True)
-        run_file(source, name)
-        write_whole(folder / name, lambda temporary: shutil.copyfile(source / name, temporary))
+        write_whole(folder / name, lambda part: shutil.copyfile(run_file(source, name), part))
     write_record_of(folder, plain | changes)
 
 
@@ -248,4 +258,4 @@ def load_finished(model: nn.Module, folder: Path, remedy: str = COPY_AGAIN):
 
 def write_csv(path, columns: dict[str, np.ndarray], end: str = "\r\n"):
     "Write a table as CSV, see `csv_text`."
-    write_whole(path, lambda temporary: temporary.write_text(csv_text(columns, end=end), "utf-8", newline=""))
+    write_whole(path, lambda part: part.write_text(csv_text(columns, end=end), "utf-8", newline=""))

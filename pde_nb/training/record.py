@@ -19,10 +19,11 @@ from ..core.arguments import lookup
 from ..core.seals import read_sealed
 from ..core.tables import FORMULA, percent
 from ..data.blanks import Guess
+from ..data.dataset import Data
 from ..data.inputs import COPY_AGAIN, PREPARATION
 from ..methods.registry import method_title
 from .folder import CONFIG, GROUPS_FILE, PARTS, RECORD, read_guess, read_record_of, run_file
-from .trainer import Trainer
+from .trainer import Trainer, classes_of
 
 # %% ../../nbs/09_training/10_record.ipynb #rc00002
 def entries(ledger: pd.DataFrame) -> pd.DataFrame:
@@ -210,14 +211,13 @@ def split_heading(record: RunRecord, split: str) -> str:
     return f"{split}: the worst of {rung_text(record, split)}"
 
 # %% ../../nbs/09_training/10_record.ipynb #rc00006
-def count_split(run: Trainer, split: str) -> metrics.GroupCounts:
-    "Right predictions of the run's model per evaluation group of a split."
-    rows = run.data.rows(split)
-    return metrics.count_correct(run.classes(rows), run.data.y[rows], run.data.evaluation(split))
+def count_split(data: Data, split: str, scores) -> metrics.GroupCounts:
+    "Right predictions per evaluation group of a split, from the scores of its rows."
+    return metrics.count_correct(classes_of(scores), data.y[data.rows(split)], data.evaluation(split))
 
 
-def conclude(run: Trainer, config: dict, notes: list[str], first=None, minutes=None) -> RunRecord:
-    "Evaluate the selected model on validation in full and on the test set, once; `first` as of `RunRecord`."
+def conclude(run: Trainer, config: dict, notes, scores: dict, first=None, minutes=None) -> RunRecord:
+    "What a run came to, by the scores of the rows of validation and test; `first` as of `RunRecord`."
     data = run.data
     judged = [split for split in ("val", "test") if data.evaluation(split).counts.any()]
     notes = [*notes, *run.notes]
@@ -234,7 +234,7 @@ def conclude(run: Trainer, config: dict, notes: list[str], first=None, minutes=N
         n_train=len(run.train_rows),
         train_counts=None if overlap else data.evaluation("train").counts.tolist(),
         curve=run.curve,
-        evaluated={split: count_split(run, split) for split in judged},
+        evaluated={split: count_split(data, split, scores[split]) for split in judged},
         first=first,
         minutes=minutes,
         name=f"{config['method']['name']}, seed {config['seed']}",
