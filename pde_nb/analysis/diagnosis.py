@@ -280,7 +280,7 @@ def small_inputs(data: Data, rows: Int[np.ndarray, " m"], known=None) -> Float[n
     else:
         x = inputs.x[rows]
     unit = 255 if x.dtype == np.uint8 else 1
-    return pooled(np.asarray(x, np.float32) / unit, 16).reshape(len(rows), -1)
+    return pooled(np.asarray(x, np.float32) / unit).flatten(1).numpy()
 
 
 def word_counts(texts, known: int | None = None) -> Float[np.ndarray, "m words"]:

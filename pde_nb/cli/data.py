@@ -29,7 +29,7 @@ def diagnose(*, opened: DataOptions, json: Json = None):
     if not opened.attribute and opened.data not in BENCHMARKS:
         used = {opened.label, opened.split or "split", *(opened.text or ()), opened.image}
         shown = shown_columns(opened, len(data))
-        columns = {name: values.astype(str) for name, values in shown.items() if name not in used}
+        columns = {name: shown[name].to_numpy(object).astype(str) for name in shown if name not in used}
         train += " --attribute COLUMN"
     labels, lines = describe_labels(data) if data.partial else [], []
     try:
@@ -48,8 +48,8 @@ def diagnose(*, opened: DataOptions, json: Json = None):
     say_next(*lines)
 
 
-def shown_columns(opened: DataOptions, n: int) -> dict:
-    "The columns of a file, its inputs in arrays apart: name → (n,) values."
+def shown_columns(opened: DataOptions, n: int):  # a `DataFrame` of n rows
+    "The columns of a file, its inputs in arrays apart."
     import pandas as pd
 
     from pde_nb.data.blanks import mask_blanks
@@ -66,8 +66,7 @@ def shown_columns(opened: DataOptions, n: int) -> dict:
     else:
         frame = as_frame(path / "metadata.csv" if path.is_dir() else path)
     here = [name for name in opened.attribute or () if name in frame]
-    frame = mask_blanks(frame, here, opened.unlabelled)
-    return {str(name): frame[name].to_numpy(object) for name in frame}
+    return mask_blanks(frame, here, opened.unlabelled).rename(columns=str)
 
 # %% ../../nbs/14_cli/05_data.ipynb #da0005
 def example(*, root: str = "."):
@@ -114,10 +113,11 @@ def sample(*, opened: DataOptions, out: str, n: Whole = 200, seed: Whole = 0):
         raise ValueError("--attribute: name the one column that is to be labelled; it may not be there yet.")
     (attribute,) = opened.attribute
     options = {name: v for name, v in opened.opened().items() if name not in ("attribute", "unlabelled")}
-    shown = {} if opened.data.endswith(".npz") else shown_columns(opened, 0)
-    if attribute in shown:
+    shown = None if opened.data.endswith(".npz") else shown_columns(opened, 0)
+    if shown is not None and attribute in shown:
         others = (one for one in options.get("as", ()) if not one.startswith(f"{attribute}="))
         options["as"] = [*others, f"{attribute}=drop"]
     data = open_typed(options)
-    shown = shown or shown_columns(opened, len(data))
+    if shown is None or shown.empty:
+        shown = shown_columns(opened, len(data))
     show(write_sheet(out, data, attribute, shown, n, seed, (opened.split or "split") in shown))

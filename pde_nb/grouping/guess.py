@@ -4,14 +4,14 @@
 
 # %% auto #0
 __all__ = ['CS', 'FOLDS', 'MOST_ROWS', 'PRIOR_ROWS', 'TEACHING', 'DIRECTIONS', 'MOST_BLANK', 'MOST_LABELLED', 'WEIGHT',
-           'REFINED_C', 'FEWEST', 'MOST_WRONG', 'AT_LEAST', 'ENOUGH', 'class_inputs', 'fit_linear', 'log_probability',
-           'cross_fit', 'row_loss', 'fit_temperature', 'Probe', 'fit_probe', 'calibrated', 'class_shares',
-           'estimate_shares', 'refine_probe', 'blank_weights', 'guess_attribute', 'check_labelled', 'correct_splits',
-           'name_rows', 'group_counts', 'trusted_rows', 'judged_apart', 'predict_groups', 'with_guess',
-           'prediction_notes']
+           'REFINED_C', 'FEWEST', 'MOST_WRONG', 'AT_LEAST', 'ENOUGH', 'linear', 'row_loss', 'fit_temperature', 'Probe',
+           'some_rows', 'fit_probe', 'probe_figures', 'class_shares', 'estimate_shares', 'shifted', 'refine_probe',
+           'guess_attribute', 'check_labelled', 'correct_splits', 'name_rows', 'group_counts', 'trusted_rows',
+           'judged_apart', 'predict_groups', 'with_guess', 'prediction_notes']
 
 # %% ../../nbs/06_grouping/02_guess.ipynb #gg400004
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,38 +31,24 @@ from ..data.blanks import Guess, known_groups, without_blanks
 from ..data.dataset import SPLITS, Data
 
 # %% ../../nbs/06_grouping/02_guess.ipynb #gg400007
-CS = tuple(10 ** (k / 2) for k in range(-8, 1))  # inverse strengths of the penalty, tried from the strongest
-FOLDS = 5
+CS = tuple(10 ** (k / 2) for k in range(-8, 1))  # inverse strengths of the penalty
+FOLDS = StratifiedKFold(5, shuffle=True, random_state=0)
 MOST_ROWS = 4000  # that teach
 
 
-def class_inputs(x, y: Int[np.ndarray, " n"], n_classes: int, C: float) -> Float[np.ndarray, "n d"]:
-    "The inputs of the linear model: the numbers, and a column for each class, whatever the penalty."
-    return np.hstack([np.asarray(x, np.float64), np.eye(n_classes)[y] / np.sqrt(C)])
+def linear(x: Float[np.ndarray, "n d"], y: Int[np.ndarray, " n"], C: float) -> Callable:
+    """A function of some rows, their values and weights: what a multinomial logistic regression of these on
+    the numbers and the class says of all rows, log-probabilities (n, values)."""
+    inputs = np.hstack([x, np.eye(y.max() + 1)[y] / np.sqrt(C)], dtype=np.float64)
 
+    def fit(rows, values, weight=None):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # what it is worth is measured on other rows
+            model = LogisticRegression(C=C, max_iter=300, tol=1e-3).fit(inputs[rows], values, weight)
+        score = model.decision_function(inputs)
+        return log_softmax(np.stack([-score / 2, score / 2], 1) if score.ndim == 1 else score, 1)
 
-def fit_linear(inputs: Float[np.ndarray, "n d"], a: Int[np.ndarray, " n"], C: float, weight=None):
-    "A multinomial logistic regression; `weight` is of the rows."
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # what it is worth is measured on other rows
-        return LogisticRegression(C=C, max_iter=300, tol=1e-3).fit(inputs, a, weight)
-
-
-def log_probability(model, inputs: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n values"]:
-    "Logarithms of the probabilities of a fitted linear model, to double precision."
-    score = np.asarray(model.decision_function(inputs), np.float64)
-    score = np.stack([-score / 2, score / 2], 1) if score.ndim == 1 else score
-    return log_softmax(score, 1)
-
-
-def cross_fit(x, y, a, parts, n_classes: int, C: float):
-    "A model for each fold, fitted without it, and what those say of the rows that they have not seen."
-    inputs = class_inputs(x, y, n_classes, C)
-    models, score = [], np.zeros((len(a), int(a.max()) + 1))
-    for rest, fold in parts:
-        models.append(fit_linear(inputs[rest], a[rest], C))
-        score[fold] = log_probability(models[-1], inputs[fold])
-    return models, score
+    return fit
 
 
 def row_loss(score: Float[np.ndarray, "n values"], a: Int[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
@@ -71,77 +57,61 @@ def row_loss(score: Float[np.ndarray, "n values"], a: Int[np.ndarray, " n"]) -> 
 
 
 def fit_temperature(score: Float[np.ndarray, "n values"], a: Int[np.ndarray, " n"]) -> float:
-    "The temperature of the highest likelihood; its logarithm is expected at 0, with deviation ½."
-
-    def cost(log_t):
-        return row_loss(score / np.exp(log_t), a).sum() + 2 * log_t**2
-
-    return float(np.exp(minimize_scalar(cost, bounds=(-1.5, 1.5), method="bounded").x))
+    "The temperature of the highest likelihood; its logarithm t is expected at 0, with deviation ½."
+    found = minimize_scalar(lambda t: row_loss(score / np.exp(t), a).sum() + 2 * t**2, bounds=(-1.5, 1.5))
+    return float(np.exp(found.x))
 
 
 @dataclass(frozen=True, eq=False)
 class Probe:
-    "A probe of the attribute: the mean of the models of its folds."
+    "The mean of models that were fitted without a fold of the labelled rows, and how far to trust it."
 
-    models: tuple  # of scikit-learn
-    parts: tuple  # labelled rows that each was fitted on, and that it was not
-    n_classes: int
+    fit: Callable  # a function of labelled rows and their values: log-probabilities of all rows
     C: float
     temperature: float
-    implied: Float[np.ndarray, "classes values"]  # mean probability of each value over the labelled rows
-    figures: dict  # on labelled rows that a model has not seen: n, accuracy, chance, loss, guess_loss, better
-    basis: Float[np.ndarray, "d r"] | None = None  # of the numbers that the models take; None: all
+    probability: Float[np.ndarray, "n values"]  # as often as among the labelled rows
+    left_out: Float[np.ndarray, "m values"]  # of each labelled row, by the model that has not seen it
+    loss: Float[np.ndarray, " m"]  # of these, at the temperature
 
-    def probability(self, x: Float[np.ndarray, "n d"], y: Int[np.ndarray, " n"]):
-        "The probability of each value, as often as among the labelled rows: (n, values), rows sum to 1."
-        x = x if self.basis is None else x @ self.basis.astype(x.dtype)
-        inputs = class_inputs(x, y, self.n_classes, self.C)
-        mean = np.mean([log_probability(model, inputs) for model in self.models], 0)
-        return softmax(mean / self.temperature, 1)
+    @classmethod
+    def cross_fit(cls, fit: Callable, C: float, rows: Int[np.ndarray, " m"], a: Int[np.ndarray, " m"]):
+        "The probe of labelled rows and their values, 0 … values − 1."
+        scores, left_out = [], np.empty((len(a), a.max() + 1))
+        for rest, out in FOLDS.split(rows, a):
+            scores.append(fit(rows[rest], a[rest]))
+            left_out[out] = scores[-1][rows[out]]
+        t = fit_temperature(left_out, a)
+        return cls(fit, C, t, softmax(np.mean(scores, 0) / t, 1), left_out, row_loss(left_out / t, a))
 
 
-def fit_probe(
-    x: Float[np.ndarray, "m d"],  # labelled rows, standardised
-    y: Int[np.ndarray, " m"],  # classes
-    a: Int[np.ndarray, " m"],  # attribute, 0 … values − 1, each value at least twice
-    n_classes: int,
-) -> Probe:
-    "The probe of labelled rows, its C of the least loss in cross-validation."
+def some_rows(a: Int[np.ndarray, " n"]) -> Int[np.ndarray, " m"]:
+    "All rows; where there are many, `MOST_ROWS` random ones, and more of a value that has hardly any."
+    order = pd.Series(a)
     if len(a) > MOST_ROWS:
-        order = np.random.default_rng(0).permutation(len(a))
-        rare = [order[a[order] == value][: 2 * FOLDS] for value in np.unique(a)]  # none gets lost
-        kept = np.append(order[:MOST_ROWS], np.setdiff1d(np.concatenate(rare), order[:MOST_ROWS]))
-        x, y, a = x[kept], y[kept], a[kept]
-    folds = StratifiedKFold(int(min(FOLDS, np.bincount(a).min())), shuffle=True, random_state=0)
-    parts = tuple(folds.split(x, a))
-    tried = []
-    for C in CS:
-        tried.append((C, *cross_fit(x, y, a, parts, n_classes, C)))
-        losses = [row_loss(score, a).mean() for *_, score in tried]
-        if len(losses) - 1 - int(np.argmin(losses)) == 2:  # it has grown twice
-            break
-    C, models, score = tried[int(np.argmin(losses))]
-    return calibrated(models, parts, n_classes, C, score, y, a)
+        order = order[np.random.default_rng(0).permutation(len(a))]
+    some = (np.arange(len(a)) < MOST_ROWS) | (order.groupby(order).cumcount() < 10)
+    return order.index[some].to_numpy()
 
 
-def calibrated(models, parts, n_classes: int, C: float, score, y, a, basis=None) -> Probe:
-    "A probe with its temperature and figures, from what its models say of rows that they have not seen."
-    baseline = cross_fit(np.zeros((len(a), 0)), y, a, parts, n_classes, 1e-2)[1]  # by the class alone
-    temperature = fit_temperature(score, a)
-    p = softmax(score / temperature, 1)
-    loss = row_loss(score / temperature, a)
-    guess_loss = row_loss(baseline / fit_temperature(baseline, a), a)
-    commonest = sum(np.bincount(a[y == c]).max() for c in np.unique(y))
-    figures = dict(
-        n=len(a),
-        accuracy=float((p.argmax(1) == a).mean()),
-        chance=float(commonest / len(a)),  # of always naming the commonest value of the class
-        loss=float(loss.mean()),
-        guess_loss=float(guess_loss.mean()),
-        better=bool(ttest_1samp(guess_loss - loss, 0, alternative="greater").pvalue < 0.05),
+def fit_probe(x, y, codes, rows: Int[np.ndarray, " m"]) -> Probe:
+    "The probe of labelled rows, its C of the least loss in cross-validation."
+    a, every = codes[rows], np.arange(len(rows))
+    left_out = {C: Probe.cross_fit(linear(x[rows], y[rows], C), C, every, a).left_out for C in CS}
+    C = min(CS, key=lambda C: row_loss(left_out[C], a).mean())
+    return Probe.cross_fit(linear(x, y, C), C, rows, a)
+
+
+def probe_figures(probe: Probe, y, codes, rows) -> dict:
+    "What a probe is worth on labelled rows that its models have not seen, beside guessing by the class."
+    by_class = Probe.cross_fit(linear(np.zeros((len(y), 0)), y, 1e-2), 1e-2, rows, codes[rows])
+    return dict(
+        n=len(rows),
+        accuracy=float((probe.left_out.argmax(1) == codes[rows]).mean()),
+        chance=float(pd.crosstab(y[rows], codes[rows]).max(axis=1).sum() / len(rows)),
+        loss=float(probe.loss.mean()),
+        guess_loss=float(by_class.loss.mean()),
+        better=bool(ttest_1samp(by_class.loss - probe.loss, 0, alternative="greater").pvalue < 0.05),
     )
-    implied = class_shares(p, y, n_classes)
-    return Probe(tuple(models), parts, n_classes, C, temperature, implied, figures, basis)
 
 
 def class_shares(p: Float[np.ndarray, "n values"], y, n_classes: int) -> Float[np.ndarray, "classes values"]:
@@ -155,21 +125,19 @@ PRIOR_ROWS = 4.0  # ν
 def estimate_shares(
     p: Float[np.ndarray, "n values"],  # of the probe, for unlabelled rows of one class
     implied: Float[np.ndarray, " values"],  # the shares that the probe takes for granted, above 0
-    labelled: Float[np.ndarray, " values"] | None = None,  # labelled rows of the same class and split
+    labelled: Float[np.ndarray, " values"] | float = 0.0,  # labelled rows of the same class and split
 ) -> tuple[Float[np.ndarray, " values"], Float[np.ndarray, "n values"]]:
     "The shares of the values among some rows, and the probabilities that agree with them."
-    implied = np.asarray(implied, np.float64) / np.sum(implied)
-    known = PRIOR_ROWS * implied + (0 if labelled is None else labelled)
+    implied = implied / implied.sum()
+    known = PRIOR_ROWS * implied + labelled
     shares = known / known.sum()
     for _ in range(1000):
-        before = shares
         r = p * (shares / implied)
         r = r / r.sum(1, keepdims=True)
-        shares = (r.sum(0) + known) / (len(r) + known.sum())
+        before, shares = shares, (r.sum(0) + known) / (len(r) + known.sum())
         if abs(shares - before).max() < 1e-7:
             break
-    r = p * (shares / implied)
-    return shares, r / r.sum(1, keepdims=True)
+    return shares, r
 
 # %% ../../nbs/06_grouping/02_guess.ipynb #ref00002
 TEACHING = 0, 1  # splits whose labels the probe may see
@@ -180,46 +148,39 @@ WEIGHT = 4.0  # of all blank rows, in labelled rows
 REFINED_C = 1e-2
 
 
-def refine_probe(probe: Probe, x, y, codes, split) -> Probe:
+def shifted(p, y, split, implied, known=None) -> Float[np.ndarray, "n values"]:
+    "Probabilities of rows that agree with the shares of the values in each class of each split."
+    agreed = np.empty_like(p)
+    for (s, c), cell in pd.Series(y).groupby([split, y]).indices.items():
+        agreed[cell] = estimate_shares(p[cell], implied[c], 0 if known is None else known[s, c])[1]
+    return agreed
+
+
+def refine_probe(probe: Probe, x, y, codes, split, rows) -> Probe:
     "The probe that blank rows have helped; the one given where they do not help left out labelled rows."
-    teach, blank = (np.flatnonzero(known & np.isin(split, TEACHING)) for known in (codes >= 0, codes < 0))
-    if len(teach) > MOST_LABELLED or not len(blank):
+    blank = np.flatnonzero((codes < 0) & np.isin(split, TEACHING))
+    if len(rows) > MOST_LABELLED or not len(blank):
         return probe
     blank = np.sort(np.random.default_rng(0).permutation(blank)[:MOST_BLANK])
-    labelled, helping = (np.asarray(x[rows], np.float64) for rows in (teach, blank))
-    basis = np.eye(x.shape[1])
-    if x.shape[1] > DIRECTIONS:
-        basis = randomized_svd(np.vstack([labelled, helping]), DIRECTIONS, n_iter=3, random_state=0)[2].T
-    a, n = codes[teach], probe.n_classes
-    inputs = class_inputs(labelled @ basis, y[teach], n, REFINED_C)
-    blank_inputs = class_inputs(helping @ basis, y[blank], n, REFINED_C)
-    first_inputs = class_inputs(helping, y[blank], n, probe.C)
-    models, score = [], np.zeros((len(a), probe.implied.shape[1]))
-    for first, (rest, fold) in zip(probe.models, probe.parts):
-        p = softmax(log_probability(first, first_inputs) / probe.temperature, 1)
-        shares = class_shares(np.eye(p.shape[1])[a[rest]], y[teach][rest], n)
+    seen, width = np.asarray(x[np.append(rows, blank)], np.float64), min(DIRECTIONS, x.shape[1])
+    basis = randomized_svd(seen, width, n_iter=3, random_state=0)[2].T
+    fit_both = linear(x @ basis, y, REFINED_C)
+
+    def fit(rest, a):
+        shares = class_shares(np.eye(codes.max() + 1)[a], y[rest], y.max() + 1)
+        score = probe.fit(rest, a) / probe.temperature
         for _ in range(3):
-            weight = blank_weights(p, y[blank], split[blank], shares, WEIGHT * len(rest))
+            weight = shifted(softmax(score[blank], 1), y[blank], split[blank], shares)
+            # a class weighs the same as any, a value as its share in it; of hardly any row: not many times
+            total = np.array([weight[y[blank] == c].sum(0) for c in range(len(shares))])
+            weight *= (WEIGHT * len(rest) / len(shares) * shares / np.maximum(total, 5))[y[blank]]
             row, value = np.nonzero(weight > 1e-3 * weight.max())
-            both = np.vstack([inputs[rest], blank_inputs[row]])
-            weights = np.concatenate([np.ones(len(rest)), weight[row, value]])
-            model = fit_linear(both, np.concatenate([a[rest], value]), REFINED_C, weights)
-            p = np.exp(log_probability(model, blank_inputs))
-        score[fold] = log_probability(model, inputs[fold])
-        models.append(model)
-    refined = calibrated(models, probe.parts, n, REFINED_C, score, y[teach], a, basis)
-    return refined if refined.figures["loss"] < probe.figures["loss"] else probe
+            weights = np.append(np.ones(len(rest)), weight[row, value])
+            score = fit_both(np.append(rest, blank[row]), np.append(a, value), weights)
+        return score
 
-
-def blank_weights(p, y, split, shares, rows: float) -> Float[np.ndarray, "n values"]:
-    "Weights of blank rows as each value: a class weighs the same as any, a value as its share in it."
-    weight = p.copy()
-    for s, c in np.unique(np.stack([split, y], 1), axis=0).tolist():
-        cell = (split == s) & (y == c)
-        weight[cell] = estimate_shares(p[cell], shares[c])[1]
-    for c in np.unique(y):  # of hardly any row: not many times
-        weight[y == c] *= rows / len(shares) * shares[c] / np.maximum(weight[y == c].sum(0), 5)
-    return weight
+    refined = Probe.cross_fit(fit, REFINED_C, rows, codes[rows])
+    return min(probe, refined, key=lambda one: one.loss.mean())
 
 # %% ../../nbs/06_grouping/02_guess.ipynb #gue00002
 FEWEST = 5  # labelled rows of a value
@@ -230,9 +191,9 @@ def guess_attribute(
     y: Int[np.ndarray, " n"],  # classes, 0 …
     codes: Int[np.ndarray, " n"],  # attribute, 0 …; −1 where unlabelled
     split: Int[np.ndarray, " n"],  # 0 train, 1 val, 2 test, −1 unused
-    attribute: str = "attribute",  # what it is called
-    classes=None,  # names; None: 0, 1, …
-    values=None,  # names of the attribute's values; None: 0, 1, … as far as the codes go
+    attribute: str,  # what it is called
+    classes,  # their names
+    values,  # those of the attribute
     chosen: bool = False,  # whether rows were chosen for labelling, and not drawn at random
 ) -> tuple[Float[np.ndarray, "n values"], Int[np.ndarray, " n"], dict]:
     """The attribute of every row, from the labelled rows of training and validation: the probability of each
@@ -242,92 +203,84 @@ def guess_attribute(
 
     Raises `ValueError` where the labelled rows are too few or of one value only, and where the probe is no
     better than guessing."""
-    y, codes, split = (np.asarray(v).astype(np.int64) for v in (y, codes, split))
-    classes = list(map(str, classes or range(int(y.max()) + 1)))
-    values = list(map(str, range(int(codes.max()) + 1) if values is None else values))
-    teach = (codes >= 0) & np.isin(split, TEACHING)
+    values = list(map(str, values))
+    teach = np.flatnonzero((codes >= 0) & np.isin(split, TEACHING))
     check_labelled(y, codes, teach, attribute, classes, values)
-    probe = fit_probe(x[teach], y[teach], codes[teach], len(classes))
-    probe = refine_probe(probe, x, y, codes, split)
-    if not probe.figures["better"]:
-        right, chance = percent(probe.figures["accuracy"]), percent(probe.figures["chance"])
+    rows = teach[some_rows(codes[teach])]
+    probe = refine_probe(fit_probe(x, y, codes, rows), x, y, codes, split, rows)
+    figures = probe_figures(probe, y, codes, rows)
+    if not figures["better"]:
+        right, chance = percent(figures["accuracy"]), percent(figures["chance"])
         raise ValueError(
             f"{attribute!r} cannot be told from the inputs: on labelled rows left out of the fit it is "
             f"right in {right}; always naming the most frequent value of the class, in {chance}. Fill in "
-            f"more than these {teach.sum()} rows, or use other inputs."
+            f"more than these {len(teach)} rows, or use other inputs."
         )
-    p = correct_splits(probe, x, y, codes, split, chosen)
-    named = name_rows(p, y, codes, split)
-    record = dict(attribute=attribute, C=probe.C, temperature=probe.temperature, figures=probe.figures)
-    record |= dict(groups=group_counts(p, named, y, codes, split, classes, values))
-    return p, named, record
+    implied = class_shares(softmax(probe.left_out / probe.temperature, 1), y[rows], len(classes))
+    p = correct_splits(probe.probability, implied, y, codes, split, chosen)
+    hard = name_rows(p, y, codes, split)
+    record = dict(attribute=attribute, C=probe.C, temperature=probe.temperature, figures=figures)
+    return p, hard, record | dict(groups=group_counts(p, hard, y, codes, split, classes, values))
 
 
 def check_labelled(y, codes, teach, attribute: str, classes: list, values: list):
     "Raises `ValueError` for too few labelled rows: of a value, or of a class."
     counts = np.bincount(codes[teach], minlength=len(values))
-    of_class = np.bincount(y[teach], minlength=len(classes))
     if len(values) < 2 or counts.min() < FEWEST:
         found = ", ".join(f"{value!r} in {n:,}" for value, n in zip(values, counts)) or "nowhere"
         raise ValueError(
-            f"{attribute!r} is filled in for {(codes >= 0).sum():,} rows, {teach.sum():,} of them in "
+            f"{attribute!r} is filled in for {(codes >= 0).sum():,} rows, {len(teach):,} of them in "
             f"training and validation ({found}), and labels of test rows never teach; fill in at least "
             f"{FEWEST} rows of each value there, two or more, or join a rare one with another. A cell with "
             f"NA, or another word for what is missing, counts as blank; --as {attribute}=category keeps it."
         )
-    for c in np.unique(y)[of_class[np.unique(y)] == 0]:
+    if len(lacking := np.setdiff1d(y, y[teach])):
         raise ValueError(
-            f"{attribute!r} is blank in all rows of class {classes[c]!r} in training and validation; fill it "
-            f"in for at least {2 * FEWEST} of them, drawn at random."
+            f"{attribute!r} is blank in all rows of class {classes[lacking[0]]!r} in training and "
+            f"validation; fill it in for at least {2 * FEWEST} of them, drawn at random."
         )
 
 
-def correct_splits(probe: Probe, x, y, codes, split, chosen: bool) -> Float[np.ndarray, "n values"]:
+def correct_splits(p, implied, y, codes, split, chosen: bool) -> Float[np.ndarray, "n values"]:
     "Probabilities of all rows, the shares found for each class of each split; one-hot where labelled."
-    p = probe.probability(x, y)
-    implied, corrected = probe.implied, p.copy()
-    cells = [(s, c, (split == s) & (y == c)) for s, c in np.unique(np.stack([split, y], 1), axis=0).tolist()]
+    p, blank = p.copy(), codes < 0
+    known = np.zeros((len(SPLITS) + 1, *implied.shape))  # labelled rows; the last split: unused ones
+    teach = ~blank & np.isin(split, TEACHING)
+    np.add.at(known, (split[teach], y[teach], codes[teach]), 1)
     if chosen:  # then it takes for granted the shares of those splits that the labelled rows are from
         implied = np.full_like(implied, 1e-9)
-        for s, c, cell in cells:
-            labelled = (codes[cell] >= 0).sum() if s in TEACHING else 0
-            implied[c] += labelled * p[cell].mean(0)
-    for s, c, cell in cells:
-        blank, known = cell & (codes < 0), cell & (codes >= 0)
-        counts = np.bincount(codes[known], minlength=p.shape[1]) if s in TEACHING and not chosen else None
-        corrected[blank] = estimate_shares(p[blank], implied[c], counts)[1]
-    corrected[codes >= 0] = np.eye(p.shape[1])[codes[codes >= 0]]
-    return corrected
+        for (s, c), cell in pd.Series(y).groupby([split, y]).indices.items():
+            implied[c] += known[s, c].sum() * p[cell].mean(0)
+        known[:] = 0
+    p[blank] = shifted(p[blank], y[blank], split[blank], implied, known)
+    p[~blank] = np.eye(p.shape[1])[codes[~blank]]
+    return p
 
 
 def name_rows(p, y, codes, split) -> Int[np.ndarray, " n"]:
     "The value of each row: the likeliest, but that no group with labelled rows is without a training row."
-    hard = p.argmax(1)
-    seen = (codes >= 0) & np.isin(split, TEACHING)
-    for c, v in np.unique(np.stack([y[seen], codes[seen]], 1), axis=0).tolist():
+    hard, seen = p.argmax(1), (codes >= 0) & np.isin(split, TEACHING)
+    for c, v in np.unique(np.stack([y[seen], codes[seen]], 1), axis=0):
         cell = np.flatnonzero((split == 0) & (y == c))
-        if not len(cell) or (hard[cell] == v).any():
-            continue
-        several = np.bincount(hard[cell])[hard[cell]] > 1  # no group is emptied for another
-        free = cell[several & (codes[cell] < 0)]
-        rows = free[np.argsort(-p[free, v], kind="stable")][: max(1, round(p[cell, v].sum()))]
-        hard[rows] = v
+        if len(cell) and not (hard[cell] == v).any():
+            several = np.bincount(hard[cell])[hard[cell]] > 1  # no group is emptied for another
+            free = cell[several & (codes[cell] < 0)]
+            likeliest = free[np.argsort(-p[free, v], kind="stable")]
+            hard[likeliest[: max(1, round(p[cell, v].sum()))]] = v
     return hard
 
 
 def group_counts(p, hard, y, codes, split, classes: list, values: list) -> list[dict]:
-    "For every value of every class of every split that has rows: labelled, guessed, expected, wrong rows."
-    groups = []
-    for s in (s for s in (0, 1, 2, -1) if (split == s).any()):
-        for c, label in enumerate(classes):
-            for v, value in enumerate(values):
-                cell = (split == s) & (y == c)
-                guessed = cell & (codes < 0) & (hard == v)
-                group = dict(split="unused" if s < 0 else SPLITS[s], label=label, value=value)
-                group |= dict(labelled=int((cell & (codes == v)).sum()), guessed=int(guessed.sum()))
-                group |= dict(expected=float(p[cell, v].sum()), wrong=float((1 - p[guessed, v]).sum()))
-                groups.append(group)
-    return groups
+    "For every value of every class of every split: labelled, guessed, expected, probably wrong rows."
+    known, named = (column[:, None] == np.arange(len(values)) for column in (codes, hard))
+    named &= codes[:, None] < 0
+    parts = dict(labelled=known, guessed=named, expected=p, wrong=named * (1 - p))
+    by = [split % 4, y]  # unused rows last
+    sums = {part: pd.DataFrame(of).groupby(by).sum().stack() for part, of in parts.items()}
+    frame = pd.DataFrame(sums).rename_axis(["split", "label", "value"]).reset_index()
+    names = dict(split=(*SPLITS, "unused"), label=classes, value=values)
+    frame = frame.assign(**{of: frame[of].map(dict(enumerate(words))) for of, words in names.items()})
+    return frame.to_dict("records")
 
 # %% ../../nbs/06_grouping/02_guess.ipynb #pg000007
 MOST_WRONG = 0.2  # expected share of wrong rows among the trusted ones of a group
@@ -340,13 +293,11 @@ def trusted_rows(
     most_wrong: float = MOST_WRONG,  # in [0, 1]; 1: all are trusted
 ) -> Bool[np.ndarray, " n"]:
     "Who may be drawn into a balanced set: the most certain rows of each group."
-    trusted = np.zeros(len(ids), bool)
-    for group in np.unique(ids):
-        rows = np.flatnonzero(ids == group)
-        rows = rows[np.argsort(-certainty[rows], kind="stable")]
-        wrong = np.cumsum(1 - certainty[rows]) / np.arange(1, len(rows) + 1)
-        trusted[rows[: max(int((wrong <= most_wrong).sum()), AT_LEAST)]] = True
-    return trusted
+    wrong = pd.Series(1 - certainty).sort_values(kind="stable")
+    by_group = wrong.groupby(ids[wrong.index])
+    rank = by_group.cumcount()
+    trusted = (by_group.cumsum() / (rank + 1) <= most_wrong) | (rank < AT_LEAST)
+    return trusted.sort_index().to_numpy()
 
 # %% ../../nbs/06_grouping/02_guess.ipynb #pg000014
 ENOUGH = 60  # labelled rows of a group, for a split to be judged by them alone
@@ -354,11 +305,10 @@ ENOUGH = 60  # labelled rows of a group, for a split to be judged by them alone
 
 def judged_apart(data: Data) -> bool:  # with blanks
     "Whether data is judged by groups of its own, not by those that it is trained by."
-    groups = data.eval_groups
-    if not isinstance(groups, Overlap):
-        return groups is not data.train_groups
-    known, _ = without_blanks(data.train_groups)
-    return groups.names != known.names or bool((groups.member.sum(1) != data.labelled).any())
+    known, groups = without_blanks(data.train_groups)[0], data.eval_groups
+    if not isinstance(groups, Overlap) or groups.names != known.names:
+        return True
+    return bool((groups.member.sum(1) != data.labelled).any())
 
 # %% ../../nbs/06_grouping/02_guess.ipynb #pg000017
 def predict_groups(
@@ -371,24 +321,21 @@ def predict_groups(
 
     Raises `ValueError` where the labelled rows do not teach the attribute."""
     coding, _ = without_blanks(data.train_groups)
-    certainty, codes = np.ones(len(data)), [data.y]
-    records = {}
+    certainty, codes, records = np.ones(len(data)), [data.y], {}
     for name, values in zip(coding.variables[1:], coding.values[1:]):
         code = pd.Index(values).get_indexer(data.attributes[name])  # −1 for a blank
         if (code < 0).any():
-            given = code, data.split, name, data.classes, values.tolist(), chosen
-            p, code, records[name] = guess_attribute(x, data.y, *given)
-            certainty = certainty * p[np.arange(len(code)), code]
+            given = name, data.classes, values, chosen
+            p, code, records[name] = guess_attribute(x, data.y, code, data.split, *given)
+            certainty *= p[np.arange(len(code)), code]
         codes.append(code)
     groups = replace(coding, ids=np.ravel_multi_index(codes, coding.shape).astype(np.int64))
-    trusted, judged = np.zeros(len(data), bool), {}
-    for code, name in enumerate(SPLITS):
-        rows = np.flatnonzero(data.split == code)
-        if len(rows):
-            trusted[rows] = trusted_rows(groups.ids[rows], certainty[rows])
-            labelled = data.labelled[rows]
-            known = np.bincount(groups.ids[rows][labelled], minlength=groups.n_groups)
-            enough = (known[groups.part(rows).counts > 0] >= ENOUGH).all()
+    trusted = trusted_rows(groups.ids + groups.n_groups * data.split, certainty) & (data.split >= 0)
+    judged = {}
+    for name in SPLITS:
+        if len(rows := data.rows(name)):
+            labelled = pd.Series(data.labelled[rows])
+            enough = labelled.groupby(groups.ids[rows]).sum().min() >= ENOUGH
             judged[name] = "some" if enough or (name == "test" and labelled.any()) else "predicted"
             if labelled.all():
                 judged[name] = "labelled"
@@ -396,23 +343,20 @@ def predict_groups(
         judged |= dict.fromkeys(judged.keys() - {"train"}, "given")
     record = dict(how="probe", seen=what, most_wrong=MOST_WRONG, chosen=chosen, attributes=records)
     guess = Guess(replace(groups, trusted=trusted), data.split, data.labelled, certainty, judged, record)
-    return with_guess(data, guess, prediction_notes(data, guess))
+    return with_guess(data, replace(guess, notes=tuple(prediction_notes(guess))))
 
 
-def with_guess(
-    data: Data,
-    guess: Guess,
-    notes: list[str],  # to add to those of the data
-) -> Data:
+def with_guess(data: Data, guess: Guess) -> Data:
     "The data with the groups of a guess to train by, and judged by what it says."
     groups, judged = guess.groups, data.eval_groups
     if data.partial and not judged_apart(data):
         predicted = [code for code, name in enumerate(SPLITS) if guess.judged.get(name) == "predicted"]
         judged = known_groups(groups, guess.labelled | np.isin(data.split, predicted))
-    return replace(data, train_groups=groups, eval_groups=judged, guess=guess, notes=(*data.notes, *notes))
+    notes = tuple(dict.fromkeys([*data.notes, *guess.notes]))
+    return replace(data, train_groups=groups, eval_groups=judged, guess=guess, notes=notes)
 
 
-def prediction_notes(data: Data, guess: Guess) -> list[str]:
+def prediction_notes(guess: Guess) -> list[str]:
     "What a report should say of predicted groups."
     groups, notes = guess.groups, []
     for name, record in guess.record["attributes"].items():
@@ -426,7 +370,7 @@ def prediction_notes(data: Data, guess: Guess) -> list[str]:
             "no test row has a label, so the groups of the test set are predicted ones; its figures by group "
             "are no evidence about the true groups"
         )
-    counts = groups.part(data.rows("train")).counts
+    counts = groups.part(guess.split == 0).counts
     if empty := [name for name, n in zip(groups.names, counts) if not n]:
         notes.append(
             f"groups without a training row, labelled or predicted: {len(empty):,}, {empty[0]} among them; "

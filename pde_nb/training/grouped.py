@@ -99,5 +99,4 @@ def with_kept(data: Data, kept: Guess) -> Data:
     "The data with the groups that were predicted for it before."
     from pde_nb.grouping.guess import with_guess  # slow to import
 
-    notes = [note for note in kept.notes if note not in data.notes]
-    return with_guess(divided(data, kept.groups.variables[1:]), kept, notes)
+    return with_guess(divided(data, kept.groups.variables[1:]), kept)
