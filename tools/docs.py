@@ -45,8 +45,7 @@ def folders():
 @cache
 def head(path):
     """The title of a notebook and its summary."""
-    cells = nbformat.reads(path.read_text(encoding="utf-8"), as_version=4).cells
-    text = cells[0].source if cells else ""
+    text = nbformat.reads(path.read_text(encoding="utf-8"), as_version=4).cells[0].source
     title, summary = (re.search(rf"^{mark} +(.+)$", text, re.MULTILINE) for mark in ("#", ">"))
     return title[1] if title else path.stem, summary[1] if summary else ""
 
@@ -56,8 +55,7 @@ def head(path):
 
 def site_link(folder):
     """How links of the notebooks in a folder below nbs/ are rewritten: a folder has a page in the site, and
-    what is not in the site is linked in the repository.
-    """
+    what is not in the site is linked in the repository."""
 
     def change(target):
         path = from_root(target, Path("nbs", folder).as_posix())
@@ -73,6 +71,9 @@ def add_alternatives(notebook):
     heading = ""
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
+            for block in re.findall(r"\$\$.*?\$\$", cell.source, re.DOTALL):
+                if r"\\" in block and r"\tag" in block:  # the site breaks lines where no number may stand
+                    raise ValueError(f"\\tag in an equation of several lines; give it one line: {block}")
             heading = ([heading, *re.findall(r"^#{1,6} +(.+)$", cell.source, re.MULTILINE)])[-1]
             heading = re.sub(r"[`*$]", "", heading)
             cell.source = cell.source.replace("![](", f"![{heading}](")
@@ -130,9 +131,8 @@ def reference():
             continue
         text = (LIB / f"{node.module.replace('.', '/')}.py").read_text(encoding="utf-8")
         page = re.search(r"File to edit: \S*?nbs/(\S+\.ipynb)", text)[1]
-        said = {
-            item.name: ast.get_docstring(item) or "" for item in ast.parse(text).body if hasattr(item, "name")
-        }
+        items = (item for item in ast.parse(text).body if hasattr(item, "name"))
+        said = {item.name: ast.get_docstring(item) or "" for item in items}
         for name in (alias.name for alias in node.names):
             sentence = re.split(r"(?<=[.;:])\s", said[name], maxsplit=1)[0].rstrip(".;:")
             lines.append(f"| [`{name}`]({page}) | {' '.join(sentence.split()).replace('|', chr(92) + '|')} |")

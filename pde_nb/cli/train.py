@@ -135,7 +135,7 @@ def compare(
         return show(*run_lines(data, folder, opened, asked, **how))
     with workers(jobs) as n:
         found = pde_nb.compare(data, folder, say=show, jobs=n, **how, **options)
-    page = comparison_page(found)
+    page = comparison_page(found, command_line(*sys.argv[1:]))
     files = [page.save(folder / f"comparison.{kind}") for kind in ("md", "html")]
     show("", page.markdown, "\nwritten: " + ", ".join(map(str, files)))
     best = found.results[found.best]

@@ -134,12 +134,8 @@ def spread_text(s: Summary, places: int = 1) -> str:
     return mean if math.isnan(s.sd) else f"{mean} ± {percent(s.sd, places, '')}"
 
 
-def interval_text(
-    s: Summary,
-    places: int = 1,
-    low: float = 0.0,  # where it is cut, as at 1: there are no smaller shares; −1: no smaller differences
-) -> str:
-    "The interval for the mean of shares in percent, as `[62.1, 64.0]`; nothing for one seed."
+def interval_text(s: Summary, places: int = 1, low: float = 0.0) -> str:
+    "The interval for a mean of shares in percent, cut at `low` and 1: `[62.1, 64.0]`; nothing for one seed."
     return ends_text(max(s.low, low), min(s.high, 1.0), places)
 
 # %% ../../nbs/01_core/06_tables.ipynb #8bea55f3
@@ -156,12 +152,8 @@ CLASS_MARKS = "o", "s", "^"
 SMALL = 9  # points, of names within a picture: what is shown smaller cannot be read
 
 # %% ../../nbs/01_core/06_tables.ipynb #mv000016
-def new_figure(
-    columns: int = 1,  # axes side by side
-    height: float = 2.9,  # in inches
-    width: float = 3.6,  # of one of the axes, in inches
-):
-    "A figure with one row of axes, as (figure, list of axes)."
+def new_figure(columns: int = 1, height: float = 2.9, width: float = 3.6):
+    "A figure with so many axes side by side, each so wide, in inches; as (figure, list of axes)."
     from matplotlib.figure import Figure
 
     fig = Figure(figsize=(width * columns + 0.4, height), dpi=100, layout="constrained")

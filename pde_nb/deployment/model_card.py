@@ -56,7 +56,7 @@ the columns {{ p.columns | names("and") }} of a table\
 {{ "picture files, brought to" if p.kind == "pictures" else "pictures of" }} {{ p.shape[1] }} × \
 {{ p.shape[2] }} pixels\
 {% endif %}
-. Trained by {{ record.method_title }}, it is judged in every group
+. Its method is {{ record.method_title }}. It is judged in every group
 {%- if p.group_by | length > 1 %} of {{ p.group_by | names("and") }}: what counts is the group where it does \
 worst, not the average, which may hide that it follows an attribute in place of the label{% endif %}.
 
@@ -129,8 +129,8 @@ evenly, and it was not examined for that.
 {{ STARTS.get(record.config.weights, "the weights in a file") }}.
 - Settings: {{ settings | md }}.
 {% if record.curve[-1].passes %}
-- The epoch with the best worst group on validation was kept: number {{ record.best_epoch + 1 }} of \
-{{ record.curve | length }}, after {{ "%.1f" % record.cost.passes_to_best }} passes over the training \
+- The epoch with the best worst group on validation was kept: epoch {{ record.best_epoch }} (of 0 to \
+{{ record.curve | length - 1 }}), after {{ "%.1f" % record.cost.passes_to_best }} passes over the training \
 examples{% if record.first %}, the first stage included{% endif %}\
 {% if record.stopped %}. Training stopped early{% endif %}.
 {% else %}

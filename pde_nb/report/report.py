@@ -107,7 +107,9 @@ def settings_table(results: dict[str, trials.Result]) -> Table:
 
     rows = [{"method": r.title, "its own settings": told(of, differ)} for r, of in zip(trained, flat_ones)]
     same = told(flat_ones[0], [name for name in every if name not in differ])
-    return table("settings", rows, f"All share {same}.")
+    others = ", ".join(result.title for result in results.values() if result not in trained)
+    others = f" Without such settings: {others}." * bool(others)
+    return table("settings", rows, f"These share {same}.{others}")
 
 # %% ../../nbs/13_report/03_report.ipynb #6637b39c
 def headline(results: dict[str, trials.Result]) -> dict:
@@ -116,9 +118,8 @@ def headline(results: dict[str, trials.Result]) -> dict:
     s, n = trials.worst_group(best), len(best.trials)
     seeds = "one seed" if n == 1 else f"mean of {n} seeds"
     notes = [f"worst group on the test set, {seeds}, 95 % interval {interval_text(s)}"]
-    for other in others:
-        if other.method["name"] == "erm":
-            notes.append(f"{trials.points_text(trials.paired(best, other))} points beside {other.title}")
+    for other in (other for other in others if other.method["name"] == "erm"):
+        notes.append(f"{trials.points_text(trials.paired(best, other))} points beside {other.title}")
     beside = trials.against_best(results).items()
     alike = [results[name].title for name, d in beside if d.low <= 0 <= d.high]
     if alike:
@@ -152,6 +153,7 @@ def several_page(
     if tried:
         lead += " Every method has the same budget and seeds, and is tuned alike on validation; "
         lead += f"tried on the first seed: {'; '.join(tried)}. On {best.surroundings['processor']}."
+        lead += " As-is: with no setting changed." * ("as-is" in tried)
     title = f"Best on validation: {best.title} on {best.data}: worst group "
     title += percent(trials.over_seeds(best, "worst_group").mean)
     methods = table("methods", found if tried else found.drop(columns="chosen"), READING)
@@ -180,13 +182,13 @@ def runs_page(records: list[RunRecord]) -> Page:
     return several_page(results, notes, commands)
 
 
-def comparison_page(comparison: Comparison) -> Page:
-    "The page of a comparison."
+def comparison_page(comparison: Comparison, command: str = "") -> Page:
+    "The page of a comparison, with the command that made it."
     best = comparison.results[comparison.best]
     run = run_folder(comparison.folder, comparison.best, best.chosen, best.trials[0]["seed"])
     notes = [f"To use it: {shlex.join(['pde', 'predict', str(run), '--data', 'new.csv'])}"]
     notes += [f"not run: {method_title(dict(name=n))}: {why}" for n, why in comparison.refused.items()]
-    return several_page(comparison.results, notes)
+    return several_page(comparison.results, notes, command)
 
 # %% ../../nbs/13_report/03_report.ipynb #9155f87a
 def report(

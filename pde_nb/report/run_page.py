@@ -31,8 +31,12 @@ TOO_GOOD = "The epoch was chosen on these validation figures, so they are likely
 
 
 def notes_of(record: RunRecord) -> list[str]:
-    "The notes of a run, which begin with why its training stopped early."
-    return [*filter(None, [record.stopped and f"training stopped early: {record.stopped}"]), *record.notes]
+    "The notes above a page: why training stopped early first; of `method='auto'` which method it has taken."
+    notes = record.notes
+    if record.tried:  # the others are below, but for those of a run whose groups are predicted
+        own = [note for note in notes if record.kept is not None and not note.startswith("auto: ")]
+        notes = [notes[-1], *own]
+    return [*filter(None, [record.stopped and f"training stopped early: {record.stopped}"]), *notes]
 
 
 def run_headline(record: RunRecord, split: str) -> dict:
@@ -58,7 +62,7 @@ def run_headline(record: RunRecord, split: str) -> dict:
     if not all(entry["best"] for entry in record.curve):
         note += f"; chosen by the worst of {rung_text(record, 'val')}"
     if record.curve[-1]["passes"]:  # else it was fitted all at once
-        tiles.append(("chosen epoch", f"{record.best_epoch} of {len(record.curve)}", note))
+        tiles.append(("chosen epoch", str(record.best_epoch), f"of 0 to {len(record.curve) - 1}; {note}"))
     return dict(label=f"Worst group, {split}", figure=percent(figures.worst_group), notes=notes, tiles=tiles)
 
 # %% ../../nbs/13_report/02_run_page.ipynb #d45eb5b3
@@ -91,14 +95,13 @@ def group_section(record: RunRecord, split: str) -> dict:
             row |= {"training": sizes[i], "share, %": f"{part:.1f}" if part >= 1 else f"{part:.2g}"}
         rows.append(row)
     caption = "Accuracy with Wilson's 95 % interval."
-    if len(rows) > ROWS:
-        caption += f" The {ROWS} worst of {len(rows)} groups."
+    caption += " An example may count in several groups, or in none." * (sizes is None)
+    caption += f" The {ROWS} worst of {len(rows)} groups." * (len(rows) > ROWS)
     return section("Groups", table("groups", rows, caption))
 
 # %% ../../nbs/13_report/02_run_page.ipynb #add66f32
 def origin_section(record: RunRecord) -> list[dict]:
-    """Where groups come from that were not all labelled by hand: the rows of the groups that have predicted
-    ones; nothing where all were labelled. How good the probe of each attribute is, the notes say."""
+    "Where groups come from that were not all labelled by hand: the rows of those that have predicted ones."
     kept = record.kept
     if kept is None:
         return []
@@ -155,9 +158,8 @@ def rate_sections(found: Answers) -> list[dict]:
     if not len(found.rates):
         return []
     r = found.rates
-    frame = pd.DataFrame(
-        {"says": r.label, "of": r.attribute + "=" + r.value.map(str), "examples": r.examples}
-    )
+    of = r.attribute + "=" + r.value.map(str)
+    frame = pd.DataFrame({"of": of, "says": r.label, "examples": r.examples})
     for key, name in zip(RATES, ("selection rate", "true positives", "false positives")):
         frame[f"{name}, %"] = rates(r[key], r[RATES[key]])
     frame["right, %"] = rates(r.right, r.examples)
@@ -244,8 +246,7 @@ def predictions_sections(found: Answers | str) -> list[dict]:
 
 # %% ../../nbs/13_report/02_run_page.ipynb #2de20ac9
 def training_section(record: RunRecord, split: str) -> dict:
-    """The validation accuracy of every group over epochs, in percent, where all of its examples were counted;
-    the groups look as they do for the split. Nothing for a model without epochs."""
+    "The validation accuracy of every group over epochs, in percent, where all of its examples were counted."
     if not record.curve[-1]["passes"]:  # it was fitted all at once
         return section("Training")
     counts, styles = record.counts("val"), group_styles(record.counts(split))
@@ -283,9 +284,13 @@ def tried_section(record: RunRecord) -> dict:
     for step in record.tried or []:
         expected = share_text(step["expected"], step["low"], step["high"])
         row = {"method": step["method"], "seconds in all": step["seconds"]}
-        rows.append(row | {"expected worst group, validation, %": expected})
-    caption = "With 95 % intervals. A model is never judged by rows that it was fitted to."
-    return section("What was tried", table("tried", rows, caption))
+        row |= {"expected worst group, validation, %": expected}
+        rows.append(row | {"ahead, % of draws": step.get("ahead") and 100 * step["ahead"]})
+    caption = "With 95 % intervals. No model is judged by rows it was fitted to. Ahead: of the best above it."
+    in_table = bool(rows) and "ahead" in record.tried[0]  # which older records have in their notes alone
+    said = [note for note in record.notes if in_table and ": expected worst group" in note]
+    notes = [dict(note=note) for note in record.notes if note not in [*said, *notes_of(record)]]
+    return section("What was tried", table("tried", rows, caption), *notes)
 
 # %% ../../nbs/13_report/02_run_page.ipynb #489a8b43
 def entry_section(record: RunRecord) -> dict:
@@ -329,8 +334,8 @@ def making_section(record: RunRecord) -> dict:
     opened = {k: v for k, v in (record.opened or {}).items() if v and k != "columns"}
     made = dict(opened=opened) | (record.surroundings or {}) | dict(passes=round(record.cost["passes"], 2))
     settings, origin = (
-        [{"name": k, "value": str(v)} for k, v in flat(rows).items() if v not in (None, "", {})]
-        for rows in (record.config | dict(settings=record.settings), made)
+        [{head: k, "value": str(v)} for k, v in flat(rows).items() if v not in (None, "", {})]
+        for head, rows in (("setting", record.config | dict(settings=record.settings)), ("made with", made))
     )
     caption = "Data with the same digest have the same labels, split, groups and inputs; the same seed and "
     caption += "versions on a CPU give the same weights."
@@ -348,15 +353,14 @@ def run_page(
     "The page of one run. Raises `ValueError` for a split that was not evaluated."
     config = record.config
     parts = [f"model {config['model']}", f"seed {record.seed}", f"{record.n_train:,} training examples"]
-    if record.folder:
-        parts.append(f"folder {record.name}")
+    parts += [f"folder {record.name}"] if record.folder else []
     opening = [dict(note=note) for note in [*notes_of(record), *([TOO_GOOD] if split == "val" else [])]]
     sections = [
         group_section(record, split),
+        tried_section(record),
         *origin_section(record),
         *predictions_sections(found),
         *attention_sections(attention, record.method_title, split),
-        tried_section(record),
         training_section(record, split),
         entry_section(record),
         making_section(record),

@@ -430,12 +430,12 @@ def climb(
             right = cross_fitted(looks, groups)
             draws = worst_draws(best[1] if best else right, right, groups)
             low, high = np.quantile(draws[:, 1], (0.025, 0.975)).tolist()
-            expected = float(draws[:, 1].mean())
-            tried.append(dict(method=name, seconds=spent, expected=expected, low=low, high=high))
-            text = f"{name}: expected worst group of validation {percent(expected)} "
+            mean, ahead = float(draws[:, 1].mean()), float((draws[:, 1] > draws[:, 0]).mean())
+            found = dict(expected=mean, low=low, high=high, ahead=best and ahead)
+            tried.append(dict(method=name, seconds=spent, **found))
+            text = f"{name}: expected worst group of validation {percent(mean)} "
             text += f"[{percent(low)}, {percent(high)}], after {spent:.3g} s"
             text += f" ({fit.record.stopped})" if fit.record.stopped else ""
-            ahead = (draws[:, 1] > draws[:, 0]).mean()
             notes.append(f"{text}, ahead of {best[0]} in {percent(ahead, 0)} of the draws" if best else text)
             failed = [*failed, name] if best and ahead < AHEAD else []
             if len(failed) == 2:

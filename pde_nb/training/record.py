@@ -166,14 +166,14 @@ ANOTHER = "name the folder of a training run, or its record.json; or train again
 def bound_text(record: RunRecord) -> str:
     "Below what no group is: the one-sided bound of 95 % for the minimum on the test set."
     low = metrics.worst_interval(record.counts("test"), 0.9)[0]
-    return f"with 95 % confidence no group of the test set is below {percent(low)}"
+    return f"with 95 % confidence, one-sided, no group of the test set is below {percent(low)}"
 
 
 def cost_lines(record: RunRecord) -> list[str]:
     "What a run cost; where it has a first stage, a line for that."
     best, first = record.curve[record.best_epoch], record.first
-    chosen = f"best epoch {record.best_epoch} of {len(record.curve)}, after {best['passes']:.1f} passes "
-    chosen += f"over the {record.n_train:,} training examples"
+    chosen = f"best epoch {record.best_epoch} (of 0 to {len(record.curve) - 1}), "
+    chosen += f"after {best['passes']:.1f} passes over the {record.n_train:,} training examples"
     if not best["passes"]:
         chosen = "fitted all at once"
     lines = ["; ".join(filter(None, [chosen, f"{record.seconds:.3g} s of training", record.stopped]))]
@@ -196,11 +196,12 @@ def rung_text(record: RunRecord, split: str) -> str:
     counts, rung = record.counts(split), judged_in(record, split)
     n, member = int((counts.total > 0).sum()), int(counts.total.sum())
     rows = f"{counts.n:,} {dict(val='validation').get(split, split)} rows"
+    groups = "true groups" if record.config.get("groups") else "groups"  # where others are predicted
     if rung == "labelled" and member != counts.n:
-        return f"{n} true groups among {rows}"  # they overlap, or some rows are in none
+        return f"{n} {groups} among {rows}"  # they overlap, or some rows are in none
     if rung == "some":
-        return f"{n} true groups, on the {member:,} labelled of {rows}"
-    kinds = dict(labelled="true groups", classes="classes")
+        return f"{n} {groups}, on the {member:,} labelled of {rows}"
+    kinds = dict(labelled=groups, classes="classes")
     return f"{n} {kinds.get(rung, f'{rung} groups')} of {rows}"
 
 
