@@ -234,7 +234,7 @@ class HeadsVal(Heads):
     "Balanced heads that are fitted to validation too, and judged there by heads that have not seen the row."
 
     name = "heads_val"
-    label = "Balanced heads, validation too"
+    label = "Balanced heads with validation"
     fits_validation = cross_fitted = True
     in_comparisons = False
     on = "both"
