@@ -277,7 +277,7 @@ def best_way(different: Distinct, kinds: list[str]) -> tuple[HowRead, float, str
     fit = [counts[np.isfinite(of)].sum() for of in values]
     best, unclear = int(np.argmax(fit)), ""
     for other, of in enumerate(values):
-        differ = np.flatnonzero(abs(values[best] - of) > 0)
+        differ = np.flatnonzero((values[best] < of) | (values[best] > of))
         others = counts[np.isnan(values[best]) & np.isfinite(of)].sum()  # that the best does not fit
         as_good = fit[other] == fit[best] or others > OFTEN * counts.sum()
         if as_good and len(differ) and not np.isfinite(different.numbers).any():

@@ -95,7 +95,7 @@ def group_section(record: RunRecord, split: str) -> dict:
             row |= {"training": sizes[i], "share, %": f"{part:.1f}" if part >= 1 else f"{part:.2g}"}
         rows.append(row)
     caption = "Accuracy with Wilson's 95 % interval."
-    caption += " An example may count in several groups, or in none." * (sizes is None)
+    caption += " An example may count in several groups." * bool(counts.total.sum() > counts.n)
     caption += f" The {ROWS} worst of {len(rows)} groups." * (len(rows) > ROWS)
     return section("Groups", table("groups", rows, caption))
 
