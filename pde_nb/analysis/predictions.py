@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['BINS', 'RATES', 'THUMB', 'LONG', 'COLUMNS', 'EVIDENCE', 'DEEPEST', 'Predictions', 'predict_split', 'confusion',
            'class_figures', 'area_under_curve', 'bin_of', 'calibration_error', 'error_by_chance', 'calibration',
-           'selection_rates', 'Answers', 'answers', 'mistake_rows', 'shown_example', 'as_image', 'picture_address',
-           'attention_cells', 'overlay', 'attention_by_group']
+           'selection_rates', 'Answers', 'answers', 'shown_example', 'as_image', 'picture_address', 'attention_cells',
+           'overlay', 'attention_by_group']
 
 # %% ../../nbs/10_analysis/02_predictions.ipynb #pr000003
 import base64
@@ -177,7 +177,13 @@ def answers(
     tables = [make(data, said) for make in (confusion, class_figures, calibration)]
     judged, names = data.evaluation(split), data.eval_groups.names
     at = np.flatnonzero(~said.right)
-    mistakes = mistake_rows(data, said, at)
+    row, guessed, classes = said.rows[at], said.predicted[at], np.array(data.classes, object)
+    columns = dict(row=row, group=group_of_rows(data, row), label=classes[said.y[at]])
+    columns |= dict(predicted=classes[guessed], sure=said.probability[at, guessed])
+    columns |= dict(right=said.probability[at, said.y[at]])
+    if data.inputs.kind == "pictures":
+        columns["file"] = np.array([str(data.inputs.files[i]) for i in row], object)
+    mistakes = pd.DataFrame(columns)
     wrong = pd.DataFrame(dict(wrong=judged.part(at).counts, examples=judged.counts), names).query("wrong > 0")
     wrong = wrong.iloc[np.argsort(-wrong.wrong / wrong.examples, kind="stable")]
     shown = {}
@@ -188,17 +194,6 @@ def answers(
         shown[name] = worst.assign(text=texts, picture=pictures)
     tables += [selection_rates(data, said), mistakes, wrong]
     return Answers(split, *tables, shown, tuple(labels_after(run)))
-
-
-def mistake_rows(data: Data, said: Predictions, wrong: Int[np.ndarray, " m"]) -> pd.DataFrame:
-    "What is known of every mistake."
-    row, predicted, classes = said.rows[wrong], said.predicted[wrong], np.array(data.classes, object)
-    columns = dict(row=row, group=group_of_rows(data, row), label=classes[said.y[wrong]])
-    columns |= dict(predicted=classes[predicted], sure=said.probability[wrong, predicted])
-    columns |= dict(right=said.probability[wrong, said.y[wrong]])
-    if data.inputs.kind == "pictures":
-        columns["file"] = np.array([str(data.inputs.files[i]) for i in row], object)
-    return pd.DataFrame(columns)
 
 # %% ../../nbs/10_analysis/02_predictions.ipynb #mi000014
 THUMB = 160  # pixels

@@ -19,7 +19,6 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 from tqdm import tqdm
 
 from ..core.arguments import number
@@ -139,18 +138,18 @@ class TokenSource(Source):
 
     def batch(self, rows, rng=None, share=slice(None)) -> dict[str, Int[Tensor, "b longest"]]:
         "input_ids, attention_mask and, where the tokenizer has them, token_type_ids."
-        rows = rows[share]
-        lengths = self.lengths[rows]
-        places = [slice(at, at + n) for at, n in zip(self.starts[rows], lengths)]
+        starts, lengths = self.starts[rows[share], None], self.lengths[rows[share], None]
+        at = np.arange(lengths.max()) - (self.tokenizer.padding_side == "left") * (lengths.max() - lengths)
+        there = (at >= 0) & (at < lengths)
 
-        def padded(parts, fill: int = 0) -> Tensor:
-            parts = [torch.from_numpy(part.astype(np.int64)) for part in parts]
-            return pad_sequence(parts, True, fill, self.tokenizer.padding_side).to(self.device)
+        def padded(tokens, fill: int = 0) -> Tensor:
+            found = tokens[np.where(there, starts + at, 0)].astype(np.int64)
+            return torch.from_numpy(np.where(there, found, fill)).to(self.device)
 
-        batch = {"input_ids": padded([self.ids[place] for place in places], self.tokenizer.pad_token_id)}
-        batch["attention_mask"] = padded(map(np.ones, lengths))
+        batch = {"input_ids": padded(self.ids, self.tokenizer.pad_token_id)}
+        batch["attention_mask"] = torch.from_numpy(there.astype(np.int64)).to(self.device)
         if self.types is not None:
-            batch["token_type_ids"] = padded([self.types[place] for place in places])
+            batch["token_type_ids"] = padded(self.types)
         return batch
 
 # %% ../../nbs/04_data/11_inputs.ipynb #b98f53af

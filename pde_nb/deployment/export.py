@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['LARGEST', 'OUTPUTS', 'N_ROWS', 'TOLERANCE', 'OLDEST_TORCH', 'description', 'picture_steps', 'ColumnLayer',
-           'column_steps', 'codes_of', 'Graph', 'graph_rows', 'export', 'write_onnx', 'compare', 'save_pretrained']
+           'column_steps', 'Graph', 'graph_rows', 'export', 'write_onnx', 'compare', 'save_pretrained']
 
 # %% ../../nbs/12_deployment/03_export.ipynb #ex000004
 import copy
@@ -92,14 +92,6 @@ def column_steps(at: int, code: ColumnCode) -> list[dict]:
     step |= dict(mean=np.squeeze(standard.mean), std=np.squeeze(standard.std))
     return [step | dict(value=at) for at in ([-1] if code.values is None else range(len(code.values)))]
 
-
-def codes_of(preparation: Preparation) -> tuple[ColumnCode, ...]:
-    "The codes of a table, or those of features, which are numbers without names."
-    if preparation.kind == "table":
-        return preparation.codes
-    standard = preparation.standard or Standard(np.zeros(preparation.shape), np.ones(preparation.shape))
-    return tuple(ColumnCode("", HowRead("number"), one) for one in map(Standard, standard.mean, standard.std))
-
 # %% ../../nbs/12_deployment/03_export.ipynb #gr000016
 OUTPUTS = "logits", "probabilities"  # of a graph, (batch, classes) each
 
@@ -115,8 +107,15 @@ class Graph(nn.Module):
     ):
         super().__init__()
         self.model, self.temperature = model, temperature
-        columns = preparation.kind in ("table", "features")
-        self.prepare = ColumnLayer(codes_of(preparation)) if columns else PixelLayer(preparation.pixels)
+        codes, kind = preparation.codes, preparation.kind
+        if kind == "features":  # numbers without names
+            standard = preparation.standard or Standard(
+                np.zeros(preparation.shape), np.ones(preparation.shape)
+            )
+            of_each = map(Standard, standard.mean, standard.std)
+            codes = [ColumnCode("", HowRead("number"), one) for one in of_each]
+        columns = kind in ("table", "features")
+        self.prepare = ColumnLayer(codes) if columns else PixelLayer(preparation.pixels)
 
     def forward(self, x: Tensor) -> tuple[Float[Tensor, "n classes"], Float[Tensor, "n classes"]]:
         logits = self.model(self.prepare(x)).to(torch.float32)

@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['TOO_GOOD', 'FEW', 'NOT_ASKED', 'notes_of', 'run_headline', 'group_order', 'group_styles', 'group_section',
            'origin_section', 'class_blocks', 'calibration_table', 'rate_sections', 'mistake_section', 'label_section',
-           'attention_sections', 'predictions_sections', 'training_section', 'tried_chart', 'tried_section',
-           'entry_section', 'command_text', 'making_section', 'run_page']
+           'attention_sections', 'predictions_sections', 'training_section', 'tried_section', 'entry_section',
+           'command_text', 'making_section', 'run_page']
 
 # %% ../../nbs/13_report/02_run_page.ipynb #41249376
 import shlex
@@ -278,32 +278,27 @@ def training_section(record: RunRecord, split: str) -> dict:
     return section("Training", dict(text=text), chart)
 
 
-def tried_chart(tried: list[dict]) -> dict:
-    "How far each method came, with its interval, and after how many seconds in all."
-    fig, ax = new_chart("seconds in all", "expected worst group, %")
-    steps = pd.DataFrame(tried)
-    expected = 100 * steps.expected
-    ends = expected - 100 * steps.low, 100 * steps.high - expected
-    ax.errorbar(steps.seconds, expected, ends, color="#59636e", marker="o", capsize=3)
-    for name, *at in zip(steps.method, steps.seconds, expected):
-        ax.annotate(name, at, (6, 6), textcoords="offset points", parse_math=False)
-    ax.set_xlim(0, 1.2 * steps.seconds.max())  # room for the last name
-    return dict(title="Expected worst group of validation, by seconds", figure=svg_of(fig))
-
-
 def tried_section(record: RunRecord) -> dict:
     "What `method='auto'` has tried, if it was asked: the expected worst group of validation, and the time."
-    rows = []
-    for step in record.tried or []:
+    if not record.tried:
+        return section("What was tried")
+    rows, steps = [], pd.DataFrame(record.tried)
+    fig, ax = new_chart("seconds in all", "expected worst group, %")
+    ends = 100 * (steps.expected - steps.low), 100 * (steps.high - steps.expected)
+    ax.errorbar(steps.seconds, 100 * steps.expected, ends, color="#59636e", marker="o", capsize=3)
+    ax.set_xlim(0, 1.2 * steps.seconds.max())  # room for the last name
+    for step in record.tried:
+        at = step["seconds"], 100 * step["expected"]
+        ax.annotate(step["method"], at, (6, 6), textcoords="offset points")
         expected = share_text(step["expected"], step["low"], step["high"])
         row = {"method": step["method"], "seconds in all": step["seconds"]}
         row |= {"expected worst group, validation, %": expected}
         rows.append(row | {"ahead, % of draws": step.get("ahead") and 100 * step["ahead"]})
     caption = "With 95 % intervals. No model is judged by rows it was fitted to. Ahead: of the best above it."
-    in_table = bool(rows) and "ahead" in record.tried[0]  # which older records have in their notes alone
+    in_table = "ahead" in record.tried[0]  # which older records have in their notes alone
     said = [note for note in record.notes if in_table and ": expected worst group" in note]
     notes = [dict(note=note) for note in record.notes if note not in [*said, *notes_of(record)]]
-    chart = tried_chart(record.tried) if rows else None
+    chart = dict(title="Expected worst group of validation, by seconds", figure=svg_of(fig))
     return section("What was tried", table("tried", rows, caption), chart, *notes)
 
 # %% ../../nbs/13_report/02_run_page.ipynb #489a8b43

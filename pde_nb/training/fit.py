@@ -78,7 +78,6 @@ class RunOptions(Checked):
     # of two stages: folder in which runs that have the same first one share it; None: it is in OUT/first
     first_in: str | Path | None = None
     on_epoch: object = None  # told of each epoch: a function of a row, 'csv', 'tensorboard', or several
-    sources: dict | None = None  # that runs of the same data share, see `build`
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -166,7 +165,7 @@ def fit_spec(spec: RunSpec, data: Data, **options) -> Fit:  # options: fields of
     ranks = find_ranks(spec.device)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        run = build(spec, data, options.bar and ranks.main, ranks, options.sources)
+        run = build(spec, data, options.bar and ranks.main, ranks)
     config = spec.config(run)
     asked = {name: getattr(options, name) for name in ("minutes", "restart")}
     versions = {"the version of pde_nb": __version__, "the version of numpy": np.__version__}
@@ -407,7 +406,7 @@ def climb(
     best, tried, notes, spent, why = None, [], [], 0.0, "nothing is left to try"
     inputs, failed = data.inputs, []  # in a row
     suits_trees = inputs.kind == "table" or (inputs.kind == "features" and inputs.x.shape[1] <= FEW)
-    groups, options, sources = data.evaluation("val"), options | dict(evaluate="full"), {}
+    groups, options = data.evaluation("val"), options | dict(evaluate="full")
     with hold(folder) if folder else nullcontext():
         for name in (name for name in LADDER if name != "trees" or suits_trees):
             if best and keep.minutes and spent >= 60 * keep.minutes:
@@ -417,7 +416,7 @@ def climb(
                 why = reason
                 break
             out = folder and folder / "auto" / name
-            own = dict(out=out, minutes=keep.minutes and keep.minutes - spent / 60, sources=sources)
+            own = dict(out=out, minutes=keep.minutes and keep.minutes - spent / 60)
             try:
                 fit = fit_spec(spec_of(name, data, model, options), data, **vars(keep) | own)
             except (CannotRun, NoModel) as e:

@@ -210,8 +210,8 @@ def divided(data: Data, by) -> Data:
     return replace(data, train_groups=replace(groups, trusted=data.train_groups.trusted))
 
 # %% ../../nbs/09_training/11_spec.ipynb #sp00007
-def build(spec: RunSpec, data: Data, bar: bool = True, ranks: Ranks = ALONE, sources=None) -> Trainer:
-    """A run that is ready to start. Runs of the same inputs share a source in the dictionary `sources`.
+def build(spec: RunSpec, data: Data, bar: bool = True, ranks: Ranks = ALONE) -> Trainer:
+    """A run that is ready to start.
 
     Raises `ValueError` for other data than that of the spec, and for a model that does not fit it.
     """
@@ -222,13 +222,10 @@ def build(spec: RunSpec, data: Data, bar: bool = True, ranks: Ranks = ALONE, sou
         )
     data = divided(data, spec.train_by)
     model, weights, own = spec.model, spec.weights, not isinstance(spec.model, str)
-    sources, of = {} if sources is None else sources, repr((spec.inputs, spec.device))
     with ranks.in_turn():
         if not own:
             models.fetch_weights(model, data.inputs.kind, weights)  # before pictures are decoded
-        if of not in sources:
-            sources[of] = make_source(data, device=spec.device, progress=bar, **spec.inputs)
-        source = sources[of]
+        source = make_source(data, device=spec.device, progress=bar, **spec.inputs)
     shapes = dict(n_classes=data.n_classes, kind=source.kind, shape=source.shape)
     net = models.make_model(model, **shapes, weights=weights, seed=spec.seed)
     if own:
