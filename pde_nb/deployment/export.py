@@ -109,9 +109,8 @@ class Graph(nn.Module):
         self.model, self.temperature = model, temperature
         codes, kind = preparation.codes, preparation.kind
         if kind == "features":  # numbers without names
-            standard = preparation.standard or Standard(
-                np.zeros(preparation.shape), np.ones(preparation.shape)
-            )
+            plain = Standard(np.zeros(preparation.shape), np.ones(preparation.shape))
+            standard = preparation.standard or plain
             of_each = map(Standard, standard.mean, standard.std)
             codes = [ColumnCode("", HowRead("number"), one) for one in of_each]
         columns = kind in ("table", "features")
