@@ -40,7 +40,7 @@ class DataModel(Checked):
     alpha: Share = 0.98  # probability that the attribute agrees with the label, in (0, 1]
     beta_c: Positive = 0.2  # strength of the core feature
     beta_s: Positive = 1.0  # strength of the spurious feature
-    sigma_p: NonNegative = 0.78  # expected norm of a noise patch (its root mean square)
+    sigma_p: NonNegative = 0.78  # norm of a noise patch (its root mean square)
     noise: Literal["isotropic", "orthogonal"] = "isotropic"  # as in the definition, or orthogonal to v_c, v_s
 
 # %% ../../nbs/03_theory/01_data_model.ipynb #e4a6cb24

@@ -48,10 +48,10 @@ def levels(model: DataModel, N: int, J: int, sigma_0: float, delta: float) -> Si
     sd, along = model.sigma_p / d**0.5, float(model.noise == "isotropic")  # orthogonal noise has g_i = 0
     mu, lam, a, b, c = (along * sd**3 * float(x) for x in (mu, lam, a, b, c))
     return SimpleNamespace(
-        start=ends,  # (z₋, z₊): between them is max_j x_j(0)
-        A=-sigma_0 * float(ndtri(each)),  # no x_j(0) is below −A
-        C=-sigma_0 * float(ndtri(each / 2)),  # all |o_j(0)|
-        cubes=sigma_0 * float(((8 / np.pi) ** 0.5 * J) ** (1 / 3) + tail(p)),  # (Σ_j |o_j(0)|³)^(1/3)
+        start=ends,  # (z₋, z₊): between them is max_j s_j(0)
+        A=-sigma_0 * float(ndtri(each)),  # no s_j(0) is below −A
+        C=-sigma_0 * float(ndtri(each / 2)),  # all |c_j(0)|
+        cubes=sigma_0 * float(((8 / np.pi) ** 0.5 * J) ** (1 / 3) + tail(p)),  # (Σ_j |c_j(0)|³)^(1/3)
         R=sigma_0 * float(chi2.isf(each, max(d - 2, 1))) ** 0.5,  # all ‖q_j(0)‖
         B=sd * float(chi2.isf(-np.expm1(np.log1p(-p) / N), d)) ** 0.5,  # all ‖ξ_i‖
         kappa=sd**3 * float(kappa),  # mean |⟨ξ_i, u⟩|³
