@@ -96,9 +96,9 @@ def segment_edges(start: tuple[float, float], v: float, K: int = 96) -> tuple[np
     "Edges from z₋ over z₊ to v, and the position of z₊. Raises `ValueError` unless 0 < z₋ ≤ z₊ < v."
     low, high = start
     if low <= 0:
-        raise ValueError(f"max_j x_j(0) may be {low:.3g}: no filter need be aligned; try a larger J.")
+        raise ValueError(f"max_j s_j(0) may be {low:.3g}: no filter need be aligned; try a larger J.")
     if high >= v:
-        raise ValueError(f"max_j x_j(0) may be {high:.3g}; learned is {v:.3g}: try a smaller sigma_0.")
+        raise ValueError(f"max_j s_j(0) may be {high:.3g}; learned is {v:.3g}: try a smaller sigma_0.")
     first = int(np.clip(K * np.log(high / low) / np.log(v / low), 4, K - 4))
     edges = [np.geomspace(low, high, first + 1)[:-1], np.geomspace(high, v, K - first + 1)]
     return np.concatenate(edges), first
