@@ -102,8 +102,21 @@ class RobustTrainer(Trainer, TrainerCallback):
         eval_groups=None,  # of eval_dataset, where it has no such columns; a dictionary where that is one
         **trainer,  # all other arguments of Trainer
     ):
+        if isinstance(groups, Overlap):
+            raise ValueError("groups= overlap, and in training they may not; give columns or make_groups(…).")
         self.columns = None if isinstance(groups, Groups) else groups
         self.train_groups = dataset_groups(trainer.get("train_dataset"), groups)
+        usual = "fixed" if method == "pde" else "auto"
+        method = chosen_method(method, None, schedule or usual, "texts", self.train_groups)
+        pde = isinstance(method, PDE)
+        parts = ("attach", "batch_loss", "first", "after_first", "after_epoch", *["order"] * pde)
+        same = all(getattr(type(method), part) is getattr(Method, part) for part in parts)
+        if not same or method.keeps != "best" or (pde and method.schedule == "auto"):
+            raise ValueError(
+                f"method {method.name!r} trains several networks, or one after the other, has rounds of its "
+                "own, or goes back to its best weights, as schedule='auto' does: take pde_nb.robust_fit, or "
+                "here 'erm', 'subsample', 'reweighting', 'resampling', 'group_dro', 'pde' with a Schedule."
+            )
         self.other_metrics = trainer.pop("compute_metrics", None)
         self.known = {}  # by id: an evaluation set, and its metrics by group; `judged` are those of the next
         super().__init__(model, args, compute_metrics=self.judge, **trainer)
@@ -114,8 +127,7 @@ class RobustTrainer(Trainer, TrainerCallback):
             if part is not None:
                 self.metrics_of(part, eval_groups.get(name) if isinstance(eval_groups, dict) else eval_groups)
         self.seed = self.args.seed if self.args.data_seed is None else self.args.data_seed
-        usual = "fixed" if method == "pde" else "auto"
-        self.method = chosen_method(method, None, schedule or usual, "texts", self.train_groups)
+        self.method = method.begin(self.train_groups, self.seed)
         self.add_callback(self)
 
     def metrics_of(self, rows, given=None):
@@ -152,17 +164,16 @@ class RobustTrainer(Trainer, TrainerCallback):
         self.method = self.method.begin(self.train_groups, self.seed)
         size = self._train_batch_size * args.world_size * turns
         how = dict(rank=args.process_index, ranks=args.world_size, turns=turns)
-        if isinstance(self.method, PDE):  # the whole schedule is one epoch of the Trainer
-            self.batches = ExpansionBatches(self.method.pacing, size, **how)
-        else:
-            self.batches = ExpansionBatches(self.method, size, **how, epochs=[0])
+        pde = isinstance(self.method, PDE)  # of which the whole schedule is one epoch of the Trainer
+        shown, epochs = (self.method.pacing, None) if pde else (self.method, [0])
+        self.batches = ExpansionBatches(shown, size, **how, epochs=epochs)
         found = dict(seed=self.seed, data=self.train_groups.digest, batch=size)
         self.identity = json.loads(json.dumps(dict(method=describe(self.method), **found), default=str))
         usual = super().get_train_dataloader()
-        kept = ("collate_fn", "num_workers", "pin_memory", "persistent_workers", "prefetch_factor")
+        kept = "collate_fn num_workers pin_memory persistent_workers prefetch_factor".split()
         # lasting workers draw a seed once, a run that is resumed once more: not from the draws of dropout
         draws = torch.Generator().manual_seed(self.seed) if usual.persistent_workers else None
-        how = {name: getattr(usual, name) for name in kept}
+        how = {name: getattr(usual, name) for name in (*kept, "multiprocessing_context")}
         return DataLoader(usual.dataset, batch_sampler=self.batches, generator=draws, **how)
 
     def compute_loss(self, model, inputs, return_outputs=False, **more):
@@ -208,22 +219,14 @@ class RobustTrainer(Trainer, TrainerCallback):
 
 # %% ../nbs/12_deployment/06_hf.ipynb #hfi0014
 def check_trainer(trainer: RobustTrainer):
-    "Raises `ValueError` for a method or a setting under which a Trainer would not show what the method says."
+    "Raises `ValueError` for a setting under which a Trainer would not show what the method says."
     args, method, pde = trainer.args, trainer.method, isinstance(trainer.method, PDE)
-    parts = ("attach", "batch_loss", "first", "after_first", "after_epoch", *["order"] * pde)
-    same = all(getattr(type(method), part) is getattr(Method, part) for part in parts)
-    if not same or method.keeps != "best" or (pde and method.schedule == "auto"):
-        raise ValueError(
-            f"method {method.name!r} trains several networks, or one after the other, has its own rounds, "
-            "or goes back to its best weights, as schedule='auto' does. Use pde_nb.robust_fit for it; here "
-            "there are 'erm', 'subsample', 'reweighting', 'resampling', 'group_dro', 'pde' with a Schedule."
-        )
     usual = dict(ignore_data_skip=False, dataloader_drop_last=False, eval_do_concat_batches=True)
     usual |= dict(train_sampling_strategy="random", group_by_length=False)  # the last one: of transformers 4
     reasons = [("the method says which batches come, and all rows are judged together, in order", usual)]
     if pde:
         usual = dict(num_train_epochs=1, max_steps=-1)
-        reasons.append(("the whole schedule is one epoch of the Trainer", usual))
+        reasons.append(("the Schedule says how long training lasts, and all of it is one epoch", usual))
         if args.eval_strategy == "epoch":
             usual["eval_delay"] = 0
     if type(method).loss is not Method.loss:

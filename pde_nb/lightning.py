@@ -103,6 +103,8 @@ class PDECallback(Callback):
             raise ValueError("PDECallback goes with PDEDataModule: trainer.fit(model, datamodule=…).")
         trainer._accelerator_connector.use_distributed_sampler = False
         if stage == "fit":
+            if trainer.current_epoch:
+                raise ValueError("this Trainer has trained its one epoch; make a new one to train again.")
             one = dict(max_epochs=(1, -1, 1000, None), check_val_every_n_epoch=(1, None))  # 1000: for None
             for name, allowed in one.items():
                 if (given := getattr(trainer, name)) not in allowed:

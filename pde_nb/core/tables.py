@@ -93,7 +93,8 @@ def csv_text(columns: dict, header: bool = True, end: str = "\n") -> str:  # nam
         return pd.Series(texts, dtype=object)
 
     frame = pd.DataFrame({disarm(name): cells(np.asarray(values)) for name, values in columns.items()})
-    return frame.to_csv(index=False, header=header, na_rep="nan", lineterminator=end)
+    how = dict(index=False, header=header, na_rep="nan")
+    return frame.to_csv(**how, lineterminator="\0\r\n").replace("\0\r\n", end)  # quotes a \r alone, too
 
 # %% ../../nbs/01_core/06_tables.ipynb #8e4350f2
 DASH = "–"

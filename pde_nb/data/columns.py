@@ -56,14 +56,14 @@ def is_numeral(text: str) -> bool:
     return any(as_number(bare, mark) is not None for mark in _PATTERNS)
 
 # %% ../../nbs/04_data/01_columns.ipynb #cu000011
-_YEAR_FIRST = r"\d{4}([-/.])\d{1,2}\1\d"
+_YEAR_FIRST = r"\d{4}([-/.])\d{1,2}\1\d|\d{8}$"
 
 
 def days_of(texts: list[str], day_first: bool | None) -> Float[np.ndarray, " n"]:
     """Days from 1970-01-01 (UTC, where a text names its zone) to dates; nan for what is none.
 
     `day_first`: the day stands before the month; None: no text with the year behind is a date."""
-    cells = pd.Series(texts, dtype=object).str.strip()
+    cells = pd.Series(texts, dtype=object).str.strip().str.replace(r"^(\d{8})\.0$", r"\1", regex=True)
     if day_first is not None:
         marks, order = ("-/.", r"\4-\3-\1") if day_first else ("-/", r"\4-\1-\3")
         year_last = rf"^(\d{{1,2}})([{marks}])(\d{{1,2}})\2(\d{{4}})\b"

@@ -154,9 +154,11 @@ def table_of(path: Path, literal):
 def check_columns(frame, folder: Path, wanted):
     "Raises `ValueError` for the first column that a published table lacks, or that has missing values."
     for name in wanted:
-        if name not in frame or frame[name].isna().any():
+        gaps = frame[name].isna() if name in frame else None
+        if gaps is None or gaps.any():
+            what = "column" if gaps is None else f"value in row {gaps.argmax()} of column"
             raise ValueError(
-                f"{folder} has no column {name!r} or gaps in it; it is not the published set, or is damaged: "
+                f"{folder} has no {what} {name!r}; it is not the published set, or is damaged: "
                 "move it away and get it again (pde data fetch)."
             )
 

@@ -129,10 +129,11 @@ evenly, and it was not examined for that.
 {{ STARTS.get(record.config.weights, "the weights in a file") }}.
 - Settings: {{ settings | md }}.
 {% if record.curve[-1].passes %}
-- The epoch with the best worst group on validation was kept: epoch {{ record.best_epoch }} (of 0 to \
-{{ record.curve | length - 1 }}), after {{ "%.1f" % record.cost.passes_to_best }} passes over the training \
-examples{% if record.first %}, the first stage included{% endif %}\
-{% if record.stopped %}. Training stopped early{% endif %}.
+- {% if record.curve | length == 1 %}Its one epoch was kept{% else %}\
+The epoch with the best worst group on validation was kept: epoch {{ record.best_epoch }} (of 0 to \
+{{ record.curve | length - 1 }}){% endif %}, after {{ "%.1f" % record.cost.passes_to_best }} passes over the \
+training examples{% if record.first %}, the first stage included{% endif %}\
+{% if record.stopped or (record.first and record.first.stopped) %}. Training stopped early{% endif %}.
 {% else %}
 - It was fitted all at once{% if record.first %}, to what a first stage gives{% endif %}.
 {% endif %}

@@ -61,7 +61,7 @@ def run_headline(record: RunRecord, split: str) -> dict:
         note += ", those of the first stage included"
     if not all(entry["best"] for entry in record.curve):
         note += f"; chosen by the worst of {rung_text(record, 'val')}"
-    if record.curve[-1]["passes"]:  # else it was fitted all at once
+    if len(record.curve) > 1:  # else nothing was chosen
         tiles.append(("chosen epoch", str(record.best_epoch), f"of 0 to {len(record.curve) - 1}; {note}"))
     return dict(label=f"Worst group, {split}", figure=percent(figures.worst_group), notes=notes, tiles=tiles)
 

@@ -190,7 +190,7 @@ def fit_run(
     "Train a run, or read how it ended; in its folder, where it has one."
     ranks, folder = run.ranks, options.out and Path(options.out).expanduser()
     with Checkpointer(folder, options.checkpoint_every, ranks) if folder else nullcontext() as keeper:
-        if folder and ranks.once(is_finished, folder, config, options, data):
+        if folder and ranks.once(is_finished, folder, config, options, data, is_first):
             return Fit(run.model, read_result(folder, run, is_first), None, run)
         first = fit_first(run, config, notes, options, data) if run.method.first() else None
         if first is None and isinstance(run.method, Fitted):
@@ -230,6 +230,7 @@ def fit_first(run: Trainer, config: dict, notes: list[str], options: RunOptions,
     how = dict(out=out, restart=options.restart and not shared, on_epoch=None)
     how |= dict(minutes=options.minutes and options.minutes / 2)
     record = fit_run(one, own, notes, replace(options, **how), data, is_first=True).record
+    run.notes += [f"the first stage was stopped early: {TIME_UP}"] * (record.stopped == TIME_UP)
     use_first(run, one)
     how = dict(method=record.config["method"], epochs=len(record.curve), best_epoch=record.best_epoch)
     return how | dict(passes=record.curve[-1]["passes"], seconds=record.seconds, stopped=record.stopped)
@@ -255,22 +256,23 @@ def use_first(run: Trainer, one: Trainer):
     run.seconds = time.monotonic() - start
 
 # %% ../../nbs/09_training/14_fit.ipynb #ft00010
-def is_finished(folder: Path, config: dict, options: RunOptions, data: Data) -> bool:
+def is_finished(folder: Path, config: dict, options: RunOptions, data: Data, is_first: bool) -> bool:
     "Make a folder that of a run; whether its result is in it, and nothing more is asked for."
+    minutes = options.minutes or (np.inf if is_first else 0)  # a first stage goes on where no time is given
     claim(folder, dict(config, opened=options.opened), options.restart)
     there = (folder / "record.json").exists() and (folder / "model.safetensors").exists()
-    if there and not has_more(folder, options.minutes):
+    if there and not has_more(folder, minutes):
         return True
-    if has_more(folder / "first", options.minutes and options.minutes / 2):
+    if has_more(folder / "first", (options.minutes or np.inf) / 2):
         (folder / "checkpoint.safetensors").unlink(missing_ok=True)  # of a stage that builds on less
     (folder / "record.json").unlink(missing_ok=True)  # the run goes on, to another end
     save_groups(folder, data)
     return False
 
 
-def has_more(folder: Path, minutes: float | None) -> bool:
+def has_more(folder: Path, minutes: float) -> bool:
     "Whether a run was ended early, and has more time now."
-    return can_go_on(folder) and (minutes or 0) > RunRecord.read(folder).minutes
+    return can_go_on(folder) and minutes > (RunRecord.read(folder).minutes or 0)
 
 
 def read_result(folder: Path, run: Trainer, is_first: bool) -> RunRecord:

@@ -22,15 +22,7 @@ from safetensors.torch import save
 from torch import nn
 
 from ..algorithm.groups import Groups
-from pde_nb.core.seals import (
-    file_digest,
-    hold,
-    read_sealed,
-    sweep,
-    writable_folder,
-    write_sealed,
-    write_whole,
-)
+from ..core.seals import file_digest, hold, read_sealed, writable_folder, write_sealed, write_whole
 from ..core.tables import csv_text
 from ..data.blanks import Guess
 from ..data.inputs import COPY_AGAIN
@@ -175,10 +167,10 @@ def write_record_of(folder, content: dict):
 
 
 def take_run(source: Path, folder: Path, **changes):
-    "Copy a finished run into another folder, in place of the run there; its record, with changes, last."
+    "Copy a finished run into a folder that is held, in place of its own; the record, with changes, last."
     plain = read_record_of(source)
-    for stage in (folder, folder / "first"):
-        sweep(stage)
+    if (folder / "first").is_dir():
+        hold(folder / "first").release()  # which sweeps it; `folder` itself is held
     for name in ALL_FILES:
         (folder / name).unlink(missing_ok=True)
     for name in plain.pop("files"):

@@ -20,11 +20,8 @@ from .folder import GROUPS_FILE, fingerprint, read_guess
 from .spec import choose, divided
 
 # %% ../../nbs/09_training/12_grouped.ipynb #gr00002
-GROUPS = {
-    "auto": "predicted where an attribute is blank, else as they are",
-    "given": "as they are",
-    "chosen": "predicted, from rows that were chosen for labelling and not drawn at random",
-}
+# predicted where an attribute is blank; as they are; predicted from rows that were not drawn at random
+GROUPS = "auto", "given", "chosen"
 
 
 def with_groups(
@@ -41,7 +38,7 @@ def with_groups(
 
     Raises `ValueError` for an unknown word, and where labelled rows are missing, too few or do not help."""
     check_data(data)
-    lookup(groups, GROUPS, "groups")
+    lookup(groups, dict.fromkeys(GROUPS), "groups")
     if groups == "given" or data.guess is not None or not data.partial:
         return data
     chosen = choose(data, **asked)

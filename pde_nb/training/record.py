@@ -171,14 +171,15 @@ def bound_text(record: RunRecord) -> str:
 
 def cost_lines(record: RunRecord) -> list[str]:
     "What a run cost; where it has a first stage, a line for that."
-    best, first = record.curve[record.best_epoch], record.first
-    chosen = f"best epoch {record.best_epoch} (of 0 to {len(record.curve) - 1}), "
+    best, first, last = record.curve[record.best_epoch], record.first, len(record.curve) - 1
+    chosen = f"best epoch {record.best_epoch} (of 0 to {last}), " if last else "one epoch, "
     chosen += f"after {best['passes']:.1f} passes over the {record.n_train:,} training examples"
     if not best["passes"]:
         chosen = "fitted all at once"
     lines = ["; ".join(filter(None, [chosen, f"{record.seconds:.3g} s of training", record.stopped]))]
     if first:
-        own = f"{first['epochs']} epochs, {first['passes']:.1f} passes, {first['seconds']:.3g} s"
+        n = first["epochs"]
+        own = f"{n} epoch{'s' * (n > 1)}, {first['passes']:.1f} passes, {first['seconds']:.3g} s"
         both = f"both stages {record.cost['passes']:.1f} passes, {record.cost['seconds']:.3g} s"
         stage = f"first stage {method_title(first['method'])}: {own}"
         lines.append("; ".join(filter(None, [stage, first["stopped"], both])))
