@@ -215,8 +215,7 @@ def shown_example(inputs, row: int) -> tuple[str, str | None]:
     if inputs.kind != "table":
         return "", None
     texts = {k: f"{v[row]:g}" if v.dtype.kind == "f" else f"{v[row]}" for k, v in inputs.columns.items()}
-    days = {k: np.floor(inputs.columns[k][row]) for k, how in inputs.how.items() if how.kind == "date"}
-    texts |= {name: str(np.datetime64(int(day), "D")) for name, day in days.items()}
+    texts |= {k: how.shown(inputs.columns[k][row]) for k, how in inputs.how.items() if how.kind == "date"}
     cells = [f"{name} {text}" for name, text in texts.items()]
     more = [f"… ({len(cells)} columns)"] if len(cells) > COLUMNS else []
     return ", ".join(cells[:COLUMNS] + more), None

@@ -28,6 +28,7 @@ def diagnose(*, opened: DataOptions, json: Json = None):
     train = command_line("train", *words)
     if not opened.attribute and opened.data not in BENCHMARKS:
         used = {opened.label, opened.split or "split", *(opened.text or ()), opened.image}
+        used |= {row[0] for row in data.columns.rows if row[1] == "left out"} if data.columns else set()
         shown = shown_columns(opened, len(data))
         columns = {name: shown[name].to_numpy(object).astype(str) for name in shown if name not in used}
         train += " --attribute COLUMN"
@@ -121,3 +122,4 @@ def sample(*, opened: DataOptions, out: str, n: Whole = 200, seed: Whole = 0):
     if shown is None or shown.empty:
         shown = shown_columns(opened, len(data))
     show(write_sheet(out, data, attribute, shown, n, seed, (opened.split or "split") in shown))
+    say_next(command_line("train", *data_words(opened.opened()), "--groups", "chosen"))

@@ -159,7 +159,7 @@ def paired(
     values = (a[seeds] - b[seeds]).to_numpy()
     found = summary(values)
     ends = found.low, found.high
-    if found.n == 1 and key == "worst_group":
+    if key == "worst_group" and np.ptp(values) < 1e-12 and (found.n == 1 or found.mean):
         # holds however the two errors depend on each other: the chance in the test examples alone
         counts = (result.frame.set_index("seed").test[seeds[0]] for result in (one, other))
         (low, high), (other_low, other_high) = (worst_interval(c, 0.975) for c in counts)
@@ -168,12 +168,12 @@ def paired(
 
 
 def p_value(values: np.ndarray) -> float:
-    "Of the t-test of differences against zero; 1 where all are zero, 0 where all are the same and not zero."
+    "Of the t-test of differences against zero; 1 where all are zero, nan where all are another number."
     if len(values) < 2 or np.isnan(values).any():
         return float("nan")
-    if np.ptp(values) > 0:
+    if np.ptp(values) > 1e-12:
         return float(stats.ttest_1samp(values, 0).pvalue)
-    return float(values[0] == 0)
+    return float("nan") if values.any() else 1.0
 
 
 def points_text(s: Summary, places: int = 1) -> str:

@@ -81,6 +81,8 @@ def hold(place: Path):  # a `FileLock`
         warnings.warn(f"{text}; take care that no two runs write there.")
     if place.is_dir():
         sweep(place)
+    else:
+        sweep(place.parent, place.name)
     return lock
 
 # %% ../../nbs/01_core/05_seals.ipynb #se000007

@@ -94,6 +94,10 @@ class HowRead:
     far_below: float | None = None  # a number as small as this counts as missing
     far_above: float | None = None
 
+    def shown(self, value: float) -> str:
+        "A number in words; of a date the day."
+        return str(np.datetime64(int(value // 1), "D")) if self.kind == "date" else f"{value:g}"
+
 
 @dataclass(frozen=True, eq=False)
 class Distinct:

@@ -88,12 +88,23 @@ class TokenSource(Source):
             max_tokens = number("max_tokens", max_tokens, 4, whole=True, high=limit)
         self.max_tokens = max_tokens or limit
         n_cut = self.tokenise(inputs.first, inputs.second, progress)
-        self.check_tokens()
+        known, pairs = self.tokenizer, inputs.second is not None
+        none = self.lengths == 0
+        if none.any():
+            raise ValueError(
+                f"{none.sum()} texts have no token, the first at position {none.argmax()}; drop empty texts."
+            )
+        unknown = (self.ids == known.unk_token_id).sum()  # none where it has no such token
+        seen = (~np.isin(self.ids, known.all_special_ids)).sum()
+        if unknown > seen:
+            raise ValueError(
+                f"{unknown:,} of {seen + unknown:,} tokens are unknown to the tokenizer; it is for another "
+                "language, or was loaded without its vocabulary (load it from a saved folder)."
+            )
         if n_cut:
             cut = f"are longer than {self.max_tokens} tokens and were cut"
             self.notes = (f"{n_cut} of {len(self)} texts {cut}",)
         sums = [zlib.crc32(numbers.tobytes()) for numbers in (self.ids, self.lengths)]
-        known, pairs = self.tokenizer, inputs.second is not None
         self.settings = (self.max_tokens, *sums, known.pad_token_id, known.padding_side == "left")
         special = {k: str(text) for k, text in known.special_tokens_map.items() if isinstance(text, str)}
         taken = tuple(known.model_input_names)
@@ -120,21 +131,6 @@ class TokenSource(Source):
         self.lengths = np.array(lengths)
         self.starts = np.cumsum(self.lengths) - self.lengths
         return n_cut
-
-    def check_tokens(self):
-        "Refuse texts without a token, and a tokenizer that does not know the words."
-        none = self.lengths == 0
-        if none.any():
-            raise ValueError(
-                f"{none.sum()} texts have no token, the first at position {none.argmax()}; drop empty texts."
-            )
-        unknown = (self.ids == self.tokenizer.unk_token_id).sum()  # none where it has no such token
-        known = (~np.isin(self.ids, self.tokenizer.all_special_ids)).sum()
-        if unknown > known:
-            raise ValueError(
-                f"{unknown:,} of {known + unknown:,} tokens are unknown to the tokenizer; it is for another "
-                "language, or was loaded without its vocabulary (load it from a saved folder)."
-            )
 
     def batch(self, rows, rng=None, share=slice(None)) -> dict[str, Int[Tensor, "b longest"]]:
         "input_ids, attention_mask and, where the tokenizer has them, token_type_ids."
@@ -204,21 +200,6 @@ def learn_features(inputs: Arrays, train) -> Standard:
     about = dict(what="standard", inputs=inputs.digest, train=rows)
     return Standard.from_dict(kept(about, lambda: as_plain(Standard.learn(pieces, train))))
 
-# %% ../../nbs/04_data/11_inputs.ipynb #1d3dde06
-def learn_columns(inputs: Columns, train, standardised: bool, notes: list) -> tuple[ColumnCode, ...]:
-    "The codes of the columns of a table; `notes` says which categories training lacks."
-    codes = []
-    for name, column in inputs.columns.items():
-        if column.dtype.kind in "biuf":
-            check_numbers(column, what=f"column {name!r}")
-        codes.append(learn_column(name, column, train, inputs.how.get(name), standardised))
-        if not (known := codes[-1].known(column)).all():
-            notes.append(
-                f"{(~known).sum()} of {len(known)} examples have a value of {name!r} that training "
-                "lacks; it counts as none of the known ones"
-            )
-    return tuple(codes)
-
 # %% ../../nbs/04_data/11_inputs.ipynb #2d94bc3d
 # setting → the kinds of inputs that it is for
 OF_KINDS = dict(size="pictures", centre="pictures", cache="pictures", tokenizer="texts", max_tokens="texts")
@@ -257,8 +238,15 @@ def make_source(
     if kind in ("table", "features"):
         train, standardised, notes = data.split == 0, normalise is not None, []
         if kind == "table":
-            codes = learn_columns(inputs, train, standardised, notes)
-            learned, what = dict(codes=codes), [output for code in codes for output in code.outputs]
+            codes = []
+            for name, column in inputs.columns.items():
+                if column.dtype.kind in "biuf":
+                    check_numbers(column, what=f"column {name!r}")
+                codes.append(learn_column(name, column, train, inputs.how.get(name), standardised))
+                if lacking := (~codes[-1].known(column)).sum():
+                    what = f"a value of {name!r} that training lacks; it counts as none of the known ones"
+                    notes.append(f"{lacking:,} of {len(column):,} examples have {what}")
+            learned, what = dict(codes=tuple(codes)), [output for code in codes for output in code.outputs]
         else:
             standard = learn_features(inputs, train)
             learned, what = dict(standard=standard if standardised else None), inputs.x.shape

@@ -330,11 +330,10 @@ def fetch(
             shutil.rmtree(work)
             print(f"{name} is in {place}, whole and as published.")
             return place
-        except ConnectionError as e:
+        except (ConnectionError, *DAMAGE) as e:
             lines.append(f"  {url}: {e}")
-        except DAMAGE as e:
-            lines.append(f"  {url}: {e}")
-            archive.unlink()  # all came, and is of no use
+            if not isinstance(e, ConnectionError):
+                archive.unlink()  # all came, and is of no use
         print(lines[-1])
     if not any(path.stat().st_size for path in work.glob("*.part")):
         shutil.rmtree(work)

@@ -185,7 +185,7 @@ def feature_columns(
         columns[key], how[key] = filled(reading, key, train)
         became, told = reading.how.kind, [reading.remark] if reading.remark else []
         if n_filled := int(reading.bad.sum()):
-            word = "'missing'" if became == "category" else f"the median {how[key].middle:g}"
+            word = "'missing'" if became == "category" else f"the median {how[key].shown(how[key].middle)}"
             told.insert(0, f"{n_filled:,} of {len(frame):,} cells filled with {word}")
         if told:
             remarks.append(f"{name}: {', '.join(told)}")
@@ -363,7 +363,7 @@ def from_folder(
         image = next((usual[name] for name in FILE_COLUMNS if name in usual), None)
         if image is None:
             raise ValueError(
-                f"which column of {table} names the pictures? Say so with image=; "
+                f"which column of {table} names the pictures? Say so with image= (--image); "
                 f"its columns are {', '.join(names)}."
             )
     options = {"name": root.resolve().name} | options

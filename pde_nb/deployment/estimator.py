@@ -31,7 +31,8 @@ def hold_back(
     seed: int,
 ) -> np.ndarray:  # (n,) boolean
     "The rows that are held back for validation: a share of every group, no row of a group of one or two."
-    groups = make_groups(y, *(pd.factorize(values, sort=True)[0] for values in attributes.values()))
+    codes = (pd.factorize(values, sort=True)[0] for values in attributes.values())
+    groups = make_groups(y, *codes, names=("y", *attributes))
     place = (random_rank(groups, np.random.default_rng(seed)) + 0.5) / groups.counts[groups.ids]
     return (place > 1 - share) & (groups.counts[groups.ids] > 2)
 

@@ -67,7 +67,8 @@ def model_family(name: str, kind: str) -> str:  # 'small', 'texts' or 'pictures'
         missing = "" if known["pictures"] else " (torchvision is not installed, so its models are unknown)"
         raise ValueError(
             f"there is no model {name!r}{did_you_mean(name, sum(known.values(), []))}{missing}; "
-            "model_names() lists them. A text model may also be organisation/name or a folder."
+            f"there are {', '.join([*SMALL, *TEXT_MODELS])} and torchvision's, such as resnet18. A text "
+            "model may also be organisation/name or a folder."
         )
     if kind not in takes:
         raise ValueError(

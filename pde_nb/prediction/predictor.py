@@ -126,8 +126,14 @@ class Predictor:
         return torch.autocast(kind, torch.bfloat16) if self.bf16 else nullcontext()
 
     def predict_proba(self, rows, **how) -> Float[np.ndarray, "n classes"]:
-        "The probability of each class, in the order of `classes`; arguments and errors as in `new_rows`."
-        return np.concatenate([p for _, p in self.pieces(rows, **how)])
+        """The probability of each class, in the order of `classes`; warns of values that were missing or
+        unknown. Arguments and errors as in `new_rows`."""
+        p, remarks = zip(*((p, piece.remarks) for piece, p in self.pieces(rows, **how)))
+        mended = [remark for remark in np.concatenate(remarks).tolist() if remark]
+        if mended:
+            what = f"a value is missing or unknown in {len(mended):,} of the rows, the first: {mended[0]}"
+            warnings.warn(f"{what}; table(rows) says which.", stacklevel=2)
+        return np.concatenate(p)
 
     def predict(self, rows, **how) -> Shaped[np.ndarray, " n"]:
         "The class of each of some new rows, by its name. Arguments and errors as in `new_rows`."

@@ -102,9 +102,10 @@ def table_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iterat
             known = code.known(values)
             check_same_column(column, known, code, at)
             for row in np.flatnonzero(~known):
-                what = f"filled with {code.middle:g}" if code.values is None else f"{values[row]!r} unknown"
-                if code.values is not None and pd.isna(column.iloc[row]):
-                    what = "missing"
+                blank = pd.isna(column.iloc[row])
+                what = "missing" if blank else f"{values[row]!r} unknown"
+                if code.values is None:
+                    what = f"{'' if blank else 'does not fit, '}filled with {code.how.shown(code.middle)}"
                 remarks[row] += f"{'; ' * bool(remarks[row])}{code.name} {what}"
         yield NewRows(at, Columns(columns), kept, remarks)
 

@@ -55,7 +55,8 @@ def variants(records: list[RunRecord]) -> dict[str, list[RunRecord]]:
     for runs in several:
         label = runs[0].method_title
         if times[label] > 1:
-            label += f" ({runs[0].name})"
+            more = f" and {len(runs) - 1} more" * (len(runs) > 1)
+            label += f" ({runs[0].name}{more})"
         label += f" ({len(found) + 1})" * (label in found)  # folders of the same name
         found[label] = runs
     return found
@@ -132,9 +133,9 @@ READING = (
     "of the mean; on the test set where nothing else is said. Differences in points, paired by seed, with "
     "their 95 % interval; p of the paired t-test, in parentheses corrected for the number of methods. Passes "
     "over the training set, to the selected epoch and in all, and seconds of a run, its first stage "
-    "included. All runs share one split of the data, which no interval contains. With one seed, intervals "
-    "say what the test examples leave open, not what another seed would do. A method that is fitted to "
-    "validation, as DFR-Val is, has a figure there that is too good."
+    "included. All runs share one split of the data, which no interval contains. With one seed, or where all "
+    "differ by the same, intervals say what the test examples leave open, not what another seed would do. A "
+    "method that is fitted to validation, as DFR-Val is, has a figure there that is too good."
 )
 
 

@@ -434,7 +434,7 @@ def climb(
             mean, ahead = float(draws[:, 1].mean()), float((draws[:, 1] > draws[:, 0]).mean())
             found = dict(expected=mean, low=low, high=high, ahead=best and ahead)
             tried.append(dict(method=name, seconds=spent, **found))
-            text = f"{name}: expected worst group of validation {percent(mean)} "
+            text = f"{name}: expected worst group on validation rows that did not choose it {percent(mean)} "
             text += f"[{percent(low)}, {percent(high)}], after {spent:.3g} s"
             text += f" ({fit.record.stopped})" if fit.record.stopped else ""
             notes.append(f"{text}, ahead of {best[0]} in {percent(ahead, 0)} of the draws" if best else text)

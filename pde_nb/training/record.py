@@ -208,9 +208,10 @@ def rung_text(record: RunRecord, split: str) -> str:
 
 def split_heading(record: RunRecord, split: str) -> str:
     "What stands above the figures of a split: its name, and its rung where that is not the highest."
-    if judged_in(record, split) in ("labelled", "classes"):
+    if (rung := judged_in(record, split)) in ("labelled", "classes"):
         return split
-    return f"{split}: the worst of {rung_text(record, split)}"
+    average = "; the average is of all rows" * (rung == "some")
+    return f"{split}: the worst of {rung_text(record, split)}{average}"
 
 # %% ../../nbs/09_training/10_record.ipynb #rc00006
 def count_split(data: Data, split: str, scores) -> metrics.GroupCounts:
