@@ -42,7 +42,7 @@ def draw_order(
         return with_replacement(unused, sizes, rng)
     if draw == "listed":  # group after group
         return unused[np.argsort(groups.ids[unused], kind="stable")[:total]]
-    turn = rng.permutation(groups.n_groups)  # the groups take turns in this order, and each gives by rank
+    turn = rng.permutation(groups.n_groups)  # the place of each group in a round of turns
     return unused[np.lexsort((turn[groups.ids[unused]], rank[unused]))[:total]]
 
 # %% ../../nbs/02_algorithm/03_expansion.ipynb #c77310fa
@@ -55,8 +55,8 @@ class Schedule(Checked):
     expand_every: Count  # J ≥ 1, epochs of the active set after each expansion
     n_expansions: CountOrZero | None = None  # K ≥ 0; None: until all the data is used
     cap: Count | None = None  # up to so many of each group to warm up on, even if the smallest has fewer
-    # where new examples come from: 'groups' in turn, 'uniform' over all unused ones, these with
-    # 'replacement', the same after the warm-up set was 'redrawn', or as 'listed', group after group
+    # how new examples are drawn from the unused ones: the 'groups' take turns; 'uniform'; with 'replacement';
+    # with replacement, after the warm-up set is 'redrawn'; or in the order in which the groups are 'listed'
     draw: Literal["groups", "uniform", "replacement", "redrawn", "listed"] = "groups"
 
     def __post_init__(self):
@@ -112,7 +112,8 @@ def expansion_plan(
     "The plan of `alg:method`, all its random choices made. `ValueError` for more examples than there are."
     rng = stream(seed, "plan")
 
-    def take(counts):  # ranks of the rest, negative where drawn; and what was drawn, shuffled
+    def take(counts):
+        "Draw so many of each group. Returns ranks, negative where drawn, and what was drawn, shuffled."
         rank = random_rank(groups, rng) - counts[groups.ids]
         return rank, rng.permutation(np.flatnonzero(rank < 0))
 
@@ -143,10 +144,10 @@ def ledger(
     plan: Plan,
     began,  # first epoch of each stage that has begun, see `ExpansionSchedule.first_epochs`
 ) -> np.ndarray:  # structured array with fields example, group, stage, epoch, in order of entry
-    "Which example entered when; one that a stage shows several times enters it once."
+    "Which example entered when. One that a stage shows several times is there once for that stage."
     new = [pd.unique(plan.entered(k)) for k in range(len(began))]
     stage = np.repeat(np.arange(len(began)), [len(e) for e in new])
-    example = np.concatenate([plan.order[:0], *new])  # before the first epoch none
+    example = np.concatenate([plan.order[:0], *new])  # none before the first epoch
     columns = [example, plan.groups.ids[example], stage, np.asarray(began)[stage]]
     return np.rec.fromarrays(columns, names="example,group,stage,epoch")
 
@@ -155,8 +156,7 @@ SMALL_GROUP = 16  # a group below this is too small to set the size of the warm-
 
 
 def small_group_cap(groups: Groups) -> int | None:
-    """The `cap` of schedules that are not set by hand: `SMALL_GROUP` where a group that exists is
-    smaller, else None."""
+    "The `cap` of a schedule that is not set by hand: `SMALL_GROUP` where a group is smaller, else None."
     smallest = groups.trusted_counts[groups.counts > 0].min()
     return SMALL_GROUP if smallest < SMALL_GROUP else None
 

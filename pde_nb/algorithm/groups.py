@@ -40,7 +40,7 @@ def as_column(
 
 
 def as_held(values) -> np.ndarray:
-    "The values as an array, missing ones too: numpy forgets a mask, and makes a word of nan beside words."
+    "The values as an array that keeps missing ones: numpy forgets a mask, and beside words makes nan a word."
     if np.ma.is_masked(values):
         return np.array(values.tolist(), object)
     column = np.asarray(values)
@@ -56,7 +56,8 @@ class Groups:
     ids: Int[np.ndarray, " n"]  # group of each example, 0 … n_groups − 1
     variables: tuple[str, ...]  # names of the label and of the attributes
     values: tuple[np.ndarray, ...]  # the sorted values of each variable: the coding
-    trusted: Bool[np.ndarray, " n"] | None = None  # whose group is sure enough for a balanced set; None: all
+    # which examples may be drawn into a balanced set, since their group is sure enough; None: all
+    trusted: Bool[np.ndarray, " n"] | None = None
 
     def __len__(self):
         return len(self.ids)
@@ -94,7 +95,7 @@ class Groups:
         return Groups(self.ids[rows], self.variables, self.values, trusted)
 
     def joined(self, other: "Groups") -> "Groups":
-        "The groups of these examples and of others after them, in the same coding."
+        "The groups of these examples, followed by those of others in the same coding."
         known = [np.ones(len(g), bool) if g.trusted is None else g.trusted for g in (self, other)]
         return replace(self, ids=np.concatenate([self.ids, other.ids]), trusted=np.concatenate(known))
 
@@ -142,7 +143,7 @@ def make_groups(
 
 
 def positions(column: np.ndarray, values: np.ndarray, name: str) -> Int[np.ndarray, " n"]:
-    "Position of each entry of a column among the sorted `values`. Raises `ValueError` for one not there."
+    "Position of each entry of a column among sorted values. Raises `ValueError` for one that is not there."
     at = np.minimum(np.searchsorted(values, column), len(values) - 1)
     unknown = values[at] != column
     if unknown.any():
@@ -172,7 +173,7 @@ def stream(
     use: str,  # one of `USES`
     *number: int,  # of the epoch, step and so on, where there are several
 ) -> np.random.Generator:
-    "The random numbers of one use of a seed: the same ones at every call, and no two uses share any."
+    "The random numbers of one use of a seed: the same at every call, and independent of those of other uses."
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(USES.index(use), *number)))
 
 # %% ../../nbs/02_algorithm/01_groups.ipynb #ae40ed86

@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import asdict, dataclass, replace
+from math import ceil
 from typing import Annotated
 
 import numpy as np
@@ -24,13 +25,13 @@ from ..core.arguments import Checked, Count, NonNegative, Range, Share, checked
 class Pace(Checked):
     "The constants of a schedule that sets itself. Raises `ValueError` for a value outside its range."
 
-    rounds: Count = 12  # without a better model that end a stage, ≥ 1
-    waits: NonNegative = 0.25  # and this share of the rounds that it took to its best, ≥ 0
+    rounds: Count = 12  # a stage ends after so many rounds in a row without a better model, ≥ 1
+    waits: NonNegative = 0.25  # but not before this share of the rounds that it took to its best model, ≥ 0
     # an expansion makes the active set so many times as large, > 1
     growth: Annotated[float, Range(1, above=True)] = 2.0
-    slower: Share = 0.3  # factor of the rate after warm-up and at a step back, in (0, 1]
-    tries: Count = 2  # stages in a row without a gain that end the training, ≥ 1
-    later_rounds: Count | None = None  # as `rounds`, for stages after the warm-up; None: the same number
+    slower: Share = 0.3  # factor of the learning rate after the warm-up and at a step back, in (0, 1]
+    tries: Count = 2  # training ends after so many stages in a row without a gain, ≥ 1
+    later_rounds: Count | None = None  # in place of `rounds` after the warm-up; None: the same number
 
 
 @dataclass(frozen=True)
@@ -40,39 +41,40 @@ class Stage:
     number: int = 0  # 0: warm-up; then the number of expansions
     began: int = 0  # its first epoch
     lr_factor: float = 1.0  # the learning rate is multiplied by this
-    best: int | None = None  # its latest epoch that was better than all before; None: there is none
-    best_stage: int = 0  # number of the stage in which the best state so far was found
-    n_without_gain: int = 0  # stages in a row without a gain, up to this one
+    best: int | None = None  # its latest epoch whose model was better than all before; None: there is none
+    best_stage: int = 0  # number of the stage that the best model so far is from
+    n_without_gain: int = 0  # stages in a row without a better model, up to this one
     done: bool = False  # whether training is over
-    resets: bool = False  # whether the optimiser forgets its state before it
+    resets: bool = False  # whether the optimiser forgets its state before this stage begins
 
 # %% ../../nbs/02_algorithm/04_schedule.ipynb #sche0010
 def advance(
     stage: Stage,
     pace: Pace,
-    round_: int,  # that has just ended
-    best: bool,  # whether it was the best so far
+    round_: int,  # the one that has just ended
+    better: bool,  # whether its model is the best so far
     n_stages: int,  # the warm-up and all expansions that the data allows
-    whole: int = 1,  # rounds of one pass through the active set
+    one_pass: int = 1,  # rounds that a pass through the active set takes
 ) -> Stage:
-    "The stage of the next round: the same one, or a new one that begins from the best state so far."
-    if best:
+    "The stage of the next round: the same one, or a new one that begins from the best model so far."
+    if better:
         stage = replace(stage, best=round_, best_stage=stage.number)
-    took = 0 if stage.best is None else stage.best - stage.began + 1
-    since = round_ - stage.began + 1 - took
+    to_best = 0 if stage.best is None else stage.best - stage.began + 1
+    since_best = round_ - stage.began + 1 - to_best
     warming_up = stage.began == 0
     rounds = pace.rounds if warming_up else pace.later_rounds or pace.rounds
-    if since < max(rounds, whole, pace.waits * took):
+    if since_best < max(rounds, one_pass, pace.waits * to_best):
         return stage
-    new = Stage(began=round_ + 1, lr_factor=stage.lr_factor, best_stage=stage.best_stage)
-    if stage.best is not None:  # a gain: expand
-        factor = pace.slower if warming_up else 1.0
-        return replace(new, number=min(stage.number + 1, n_stages - 1), lr_factor=stage.lr_factor * factor)
+    if stage.best is not None:  # the stage has brought something: expand
+        lr_factor = stage.lr_factor * (pace.slower if warming_up else 1.0)
+        number = min(stage.number + 1, n_stages - 1)
+        return Stage(number, round_ + 1, lr_factor, best_stage=stage.best_stage)
     n_without_gain = stage.n_without_gain + 1
     if n_without_gain >= pace.tries:
         return replace(stage, n_without_gain=n_without_gain, done=True)
-    slower = dict(lr_factor=stage.lr_factor * pace.slower, n_without_gain=n_without_gain)
-    return replace(new, number=stage.best_stage, **slower)
+    lr_factor = stage.lr_factor * pace.slower  # a step back, to the active set of the best model
+    number = stage.best_stage
+    return Stage(number, round_ + 1, lr_factor, best_stage=number, n_without_gain=n_without_gain)
 
 # %% ../../nbs/02_algorithm/04_schedule.ipynb #sche0023
 def check_identity(mine: dict, theirs: dict, within: str = ""):
@@ -89,9 +91,12 @@ def check_identity(mine: dict, theirs: dict, within: str = ""):
 
 
 class ExpansionSchedule:
-    """Which examples of a plan each epoch shows: as its schedule says, or with a `Pace` as validation does.
+    """Which examples of a plan each epoch shows. Without a `Pace` the schedule is fixed before training; with
+    one it sets itself, by what it is told of each epoch.
 
     Raises `ValueError` where `epochs` is more than a fixed schedule has."""
+
+    rule = staticmethod(advance)  # what follows from a round; a class of your own may have another
 
     def __init__(
         self,
@@ -105,9 +110,9 @@ class ExpansionSchedule:
         self.plan, self.pace, self.reset = plan, pace, reset
         self.epochs, self.expansion_lr = epochs, expansion_lr
         warm = len(plan.active(0))
-        self.round_size = None if pace is None else warm * max(1, -(-n_val // (4 * warm)))
+        self.round_size = None if pace is None else warm * max(1, ceil(n_val / (4 * warm)))
         self.epoch = 0  # the one that runs, or comes next
-        self.stages = [Stage()]  # fixed: all that are known; otherwise those so far
+        self.stages = [Stage()]  # fixed: all that are known; otherwise those that have begun
         self.warmup_end = None  # first epoch after the warm-up, of a fixed schedule
         if self.certain:
             self.end_warmup(plan.schedule.warmup_epochs)
@@ -116,7 +121,7 @@ class ExpansionSchedule:
 
     @classmethod
     def auto(cls, groups: Groups, n_val: int, seed: int = 0, pace: Pace | None = None, epochs=None):
-        "A schedule that sets itself. Its active set is multiplied from the balanced set up to all the data."
+        "A schedule that sets itself. Expansions multiply the balanced set until it is all the data."
         pace, cap = pace or Pace(), small_group_cap(groups)
         sizes = [int(balanced_counts(groups.trusted_counts, cap).sum())]
         while sizes[-1] < len(groups):
@@ -132,7 +137,7 @@ class ExpansionSchedule:
 
     @property
     def n_epochs(self) -> int | None:
-        "How many epochs it lasts, those of 'auto' at most; None where that is open."
+        "How many epochs there are, at most where it sets itself; None where that is open."
         end = None
         if self.pace is None and self.warmup_end is not None:
             end = self.warmup_end + (self.plan.n_stages - 1) * self.plan.schedule.expand_every
@@ -140,7 +145,7 @@ class ExpansionSchedule:
         return min(bounds, default=None)
 
     def at(self, epoch: int | None = None) -> Stage:
-        "The stage of an epoch; None: of the one that runs or comes next."
+        "The stage of an epoch; None: of the one that runs or comes next. So `epoch` is meant throughout."
         epoch = self.epoch if epoch is None else epoch
         return self.stages[bisect_right([s.began for s in self.stages], epoch) - 1]
 
@@ -159,8 +164,8 @@ class ExpansionSchedule:
         if self.pace is None:
             return stream(seed, "order", epoch).permutation(active)
         began = self.at(epoch).began
-        first = (epoch - began) * size
-        passes = range(first // len(active), -(-(first + size) // len(active)))
+        first = (epoch - began) * size  # examples that the rounds of this stage have shown before
+        passes = range(first // len(active), ceil((first + size) / len(active)))
         shown = [stream(seed, "pass", began, p).permutation(active) for p in passes]
         return np.concatenate(shown)[first - passes[0] * len(active) :][:size]
 
@@ -175,32 +180,33 @@ class ExpansionSchedule:
         return stage.resets and stage.began == epoch > 0
 
     def tell(self, better: bool = False) -> bool:
-        "The epoch is over, the best if `better`; whether a stage begins, from the best. Raises at the end."
+        """End the running epoch, and say whether its model is the best so far. True: a new stage begins, from
+        the best model. Raises `RuntimeError` once the schedule has ended."""
         epoch, now = self.epoch, self.stages[-1]
         if now.done:
             raise RuntimeError(f"the schedule ended after {epoch} epochs; stop where finished() is true.")
         self.epoch += 1
         if self.pace is None:
             return False
-        one_pass = -(-len(self.plan.active(now.number)) // self.round_size)
-        after = advance(now, self.pace, epoch, better, self.plan.n_stages, one_pass)
+        one_pass = ceil(len(self.plan.active(now.number)) / self.round_size)
+        after = self.rule(now, self.pace, epoch, better, self.plan.n_stages, one_pass)
         begins = after.began != now.began
         self.stages = [*(self.stages if begins else self.stages[:-1]), after]
         return begins
 
     def end_warmup(self, epoch: int | None = None):
-        "End the warm-up of a fixed schedule: this epoch is the first after it; None: the next one."
+        "End the warm-up of a fixed schedule; `epoch` is the first after it, None: the one that comes next."
         self.warmup_end = self.epoch if epoch is None else epoch
-        every = self.plan.schedule.expand_every
         self.stages = [Stage()]
-        for k in range(self.plan.n_stages - 1):
-            began, resets = self.warmup_end + k * every, self.reset == "always" or (self.reset and not k)
-            self.stages.append(Stage(k + 1, began, self.expansion_lr, resets=bool(resets)))
+        for number in range(1, self.plan.n_stages):
+            began = self.warmup_end + (number - 1) * self.plan.schedule.expand_every
+            resets = self.reset == "always" or (self.reset == "once" and number == 1)
+            self.stages.append(Stage(number, began, self.expansion_lr, resets=resets))
 
-    def at_most(self) -> int:
-        "Epochs in all, unless one becomes better than all before; of an open warm-up `ValueError`."
-        if self.pace is None and self.n_epochs is None:
-            raise ValueError("warmup_epochs=None: the end of the warm-up is open; call end_warmup() first.")
+    def at_most(self) -> int | None:
+        "How many epochs there are in all if none is better than all before; None while the warm-up is open."
+        if self.pace is None:
+            return self.n_epochs
         ahead = copy(self)
         while not ahead.finished():
             ahead.tell()
@@ -215,11 +221,11 @@ class ExpansionSchedule:
 
     def identity(self) -> dict:
         "What a state must agree with, as plain values."
-        pace, size = repr(self.pace), self.round_size
-        return dict(plan=self.plan.digest, schedule=repr(self.plan.schedule), pace=pace, round_size=size)
+        schedule, pace = repr(self.plan.schedule), repr(self.pace)
+        return dict(plan=self.plan.digest, schedule=schedule, pace=pace, round_size=self.round_size)
 
     def state_dict(self) -> dict:
-        "Where it is, as plain values: whole epochs."
+        "Where it is, as plain values. Epochs are whole: a running one begins anew."
         stages = [asdict(stage) for stage in self.stages] if self.pace else None
         return {**self.identity(), "epoch": self.epoch, "warmup_end": self.warmup_end, "stages": stages}
 
@@ -230,7 +236,7 @@ class ExpansionSchedule:
             self.stages = [Stage(**stage) for stage in state["stages"]]
         elif state["warmup_end"] is not None:
             self.end_warmup(state["warmup_end"])
-        self.epoch = state.get("epoch", self.stages[-1].began)
+        self.epoch = state["epoch"]
 
 
 def plain_schedule(
@@ -241,12 +247,13 @@ def plain_schedule(
 ) -> ExpansionSchedule:
     "A schedule of one stage: so many epochs, each of which shows the examples in a new order."
     shown = np.arange(len(groups)) if examples is None else np.asarray(examples, np.int64)
-    whole = Schedule(epochs, 1, 1, n_expansions=0)
-    return ExpansionSchedule(Plan(shown, np.array([0]), np.array([len(shown)]), groups, whole, seed))
+    schedule = Schedule(epochs, expand_by=1, expand_every=1, n_expansions=0)
+    plan = Plan(shown, np.array([0]), np.array([len(shown)]), groups, schedule, seed)
+    return ExpansionSchedule(plan)
 
 # %% ../../nbs/02_algorithm/04_schedule.ipynb #sche0029
 class ExpansionBatches:
-    """Batches of a schedule: of one that is known to its end all, of any other those of the running epoch.
+    """Batches of a schedule. If it is known to its end a pass shows all its epochs, else the one that runs.
 
     Raises `ValueError` for numbers out of range, and a batch too small for every rank; `RuntimeError` where
     a second pass would show again what was shown."""
@@ -257,16 +264,17 @@ class ExpansionBatches:
         size: int,  # examples of a batch, in all ranks together, ≥ 1
         rank: int = 0,  # this process, of those that share each batch
         ranks: int = 1,
-        start: int = 0,  # batches of the first pass that were made before, and are left out
-        epochs: Sequence[int] | None = None,  # to show in a pass, in place of the usual ones
-        turns: int = 1,  # parts of its share of a batch that a rank makes in turn, accumulating gradients
+        start: int = 0,  # how many batches of the first pass to leave out, since they were made before
+        epochs: Sequence[int] | None = None,  # the epochs of a pass, in place of the usual ones
+        turns: int = 1,  # parts in which a rank makes its share of a batch, to accumulate their gradients
     ):
         self.schedule, self.epochs = schedule, epochs
         self.size, self.ranks = checked("batch_size", size, Count), checked("ranks", ranks, Count)
         self.rank = checked("rank", rank, Annotated[int, Range(0, self.ranks - 1)])
         self.parts = self.ranks * checked("turns", turns, Count)  # of a batch
-        self._known = self._shown = None  # epochs and the ends that go with them; epochs that were shown
-        self._last = (None, None)  # an epoch, and its batches
+        self._known = None  # the epochs of a pass, and `ends` for them
+        self._last = None  # the epochs of a pass, the place of one of them, and its batches
+        self._shown = None  # the epochs of the pass that was made
         last = getattr(schedule, "n_epochs", None)
         for epoch in epochs or ():
             checked("epoch", epoch, Annotated[int, Range(0, last and last - 1)])
@@ -302,17 +310,15 @@ class ExpansionBatches:
         at = int(np.searchsorted(self.ends, step, side="right"))
         return self.in_pass()[min(at, len(self.ends) - 1)]
 
-    def of_epoch(self, place: int) -> list[Int[np.ndarray, " batch"]]:
-        "The batches of an epoch, by its place in the pass, of all ranks together."
-        n = self.ends[place] - (self.ends[place - 1] if place else 0)
-        return np.split(self.schedule.order(self.in_pass()[place]), self.size * np.arange(1, n))
-
     def of_step(self, step: int) -> Int[np.ndarray, " batch"]:
         "The batch of a step of a pass, of all ranks together."
-        place = int(np.searchsorted(self.ends, step, side="right"))
-        if self._last[:2] != (self.in_pass(), place):
-            self._last = self.in_pass(), place, self.of_epoch(place)
-        return self._last[2][step - self.ends[place]]
+        epochs, ends = self.in_pass(), self.ends
+        place = int(np.searchsorted(ends, step, side="right"))
+        first = ends[place - 1] if place else 0
+        if self._last is None or self._last[:2] != (epochs, place):
+            cuts = self.size * np.arange(1, ends[place] - first)
+            self._last = epochs, place, np.split(self.schedule.order(epochs[place]), cuts)
+        return self._last[2][step - first]
 
     def __len__(self) -> int:
         "Batches of this rank in the whole pass, those before `start` included."
@@ -320,18 +326,17 @@ class ExpansionBatches:
 
     def __iter__(self) -> Iterator[list[int]]:
         "Batches of this rank, as lists of positions."
-        epochs, ends, start = self.in_pass(), self.ends, self.start
+        epochs, n_steps = self.in_pass(), int(self.ends[-1])
         if self.epochs is None and self._shown == epochs:
             raise RuntimeError(
                 f"epochs {epochs[0]} to {epochs[-1]} were shown, and would be again. A pass over a fixed "
                 "schedule is all of it: train for one epoch (num_train_epochs=1, max_epochs=1). Any other is "
                 "told how it went: schedule.tell(better)."
             )
-        for place in range(int(np.searchsorted(ends, start, side="right")), len(ends)):
-            batches = self.of_epoch(place)
-            for step, batch in enumerate(batches, int(ends[place]) - len(batches)):
-                if step + 1 == ends[-1]:  # now: many a trainer never asks for what comes after the last batch
-                    self._shown, self.start = epochs, 0
-                if step >= start:
-                    for part in range(self.rank, self.parts, self.ranks):
-                        yield batch[part :: self.parts].tolist()
+        self._last = None  # the schedule may have taken back another state
+        for step in range(self.start, n_steps):
+            if step + 1 == n_steps:  # now: many a trainer never asks for what comes after the last batch
+                self._shown, self.start = epochs, 0
+            batch = self.of_step(step)
+            for part in range(self.rank, self.parts, self.ranks):
+                yield batch[part :: self.parts].tolist()

@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['CS', 'FOLDS', 'MOST_ROWS', 'PRIOR_ROWS', 'TEACHING', 'DIRECTIONS', 'MOST_BLANK', 'MOST_LABELLED', 'WEIGHT',
-           'REFINED_C', 'FEWEST', 'MOST_WRONG', 'AT_LEAST', 'ENOUGH', 'linear', 'row_loss', 'fit_temperature', 'Probe',
-           'some_rows', 'fit_probe', 'probe_figures', 'class_shares', 'estimate_shares', 'shifted', 'refine_probe',
-           'guess_attribute', 'check_labelled', 'correct_splits', 'name_rows', 'group_counts', 'trusted_rows',
-           'judged_apart', 'predict_groups', 'with_guess', 'prediction_notes']
+           'REFINED_C', 'FEWEST', 'MOST_WRONG', 'AT_LEAST', 'ENOUGH_TO_JUDGE', 'linear', 'row_loss', 'fit_temperature',
+           'Probe', 'some_rows', 'fit_probe', 'probe_figures', 'class_shares', 'estimate_shares', 'shifted',
+           'refine_probe', 'guess_attribute', 'check_labelled', 'correct_splits', 'name_rows', 'group_counts',
+           'trusted_rows', 'judged_apart', 'predict_groups', 'with_guess', 'prediction_notes']
 
 # %% ../../nbs/06_grouping/02_guess.ipynb #gg400004
 import warnings
@@ -37,13 +37,13 @@ MOST_ROWS = 4000  # that teach
 
 
 def linear(x: Float[np.ndarray, "n d"], y: Int[np.ndarray, " n"], C: float) -> Callable:
-    """A function of some rows, their values and weights: what a multinomial logistic regression of these on
-    the numbers and the class says of all rows, log-probabilities (n, values)."""
+    """A function `(rows, values, weights) -> (n, values)`: it fits a multinomial logistic regression to some
+    rows, on their numbers and class, and gives the log-probabilities of all rows."""
     inputs = np.hstack([x, np.eye(y.max() + 1)[y] / np.sqrt(C)], dtype=np.float64)
 
     def fit(rows, values, weight=None):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # what it is worth is measured on other rows
+            warnings.simplefilter("ignore", ConvergenceWarning)  # other rows show what the fit is worth
             model = LogisticRegression(C=C, max_iter=300, tol=1e-3).fit(inputs[rows], values, weight)
         score = model.decision_function(inputs)
         return log_softmax(np.stack([-score / 2, score / 2], 1) if score.ndim == 1 else score, 1)
@@ -57,21 +57,21 @@ def row_loss(score: Float[np.ndarray, "n values"], a: Int[np.ndarray, " n"]) -> 
 
 
 def fit_temperature(score: Float[np.ndarray, "n values"], a: Int[np.ndarray, " n"]) -> float:
-    "The temperature of the highest likelihood; its logarithm t is expected at 0, with deviation ½."
+    "The temperature of the highest likelihood, with a normal prior of deviation ½ on its logarithm."
     found = minimize_scalar(lambda t: row_loss(score / np.exp(t), a).sum() + 2 * t**2, bounds=(-1.5, 1.5))
     return float(np.exp(found.x))
 
 
 @dataclass(frozen=True, eq=False)
 class Probe:
-    "The mean of models that were fitted without a fold of the labelled rows, and how far to trust it."
+    "A mean of models, each fitted to the labelled rows without one fold of them, and how far to trust it."
 
-    fit: Callable  # a function of labelled rows and their values: log-probabilities of all rows
+    fit: Callable  # `(rows, values) -> (n, values)`: from labelled rows the log-probabilities of all rows
     C: float
     temperature: float
-    probability: Float[np.ndarray, "n values"]  # as often as among the labelled rows
-    left_out: Float[np.ndarray, "m values"]  # of each labelled row, by the model that has not seen it
-    loss: Float[np.ndarray, " m"]  # of these, at the temperature
+    probability: Float[np.ndarray, "n values"]  # of each value, if they are as frequent as in labelled rows
+    left_out: Float[np.ndarray, "m values"]  # log-probabilities of labelled rows, by a model without them
+    loss: Float[np.ndarray, " m"]  # what these lose at the temperature, in nats
 
     @classmethod
     def cross_fit(cls, fit: Callable, C: float, rows: Int[np.ndarray, " m"], a: Int[np.ndarray, " m"]):
@@ -85,7 +85,7 @@ class Probe:
 
 
 def some_rows(a: Int[np.ndarray, " n"]) -> Int[np.ndarray, " m"]:
-    "All rows; where there are many, `MOST_ROWS` random ones, and more of a value that has hardly any."
+    "All rows; where there are many, `MOST_ROWS` random ones, and ten of a value that has hardly any there."
     order = pd.Series(a)
     if len(a) > MOST_ROWS:
         order = order[np.random.default_rng(0).permutation(len(a))]
@@ -94,7 +94,7 @@ def some_rows(a: Int[np.ndarray, " n"]) -> Int[np.ndarray, " m"]:
 
 
 def fit_probe(x, y, codes, rows: Int[np.ndarray, " m"]) -> Probe:
-    "The probe of labelled rows, its C of the least loss in cross-validation."
+    "The probe of labelled rows, with the C that has the least loss in cross-validation."
     a, every = codes[rows], np.arange(len(rows))
     left_out = {C: Probe.cross_fit(linear(x[rows], y[rows], C), C, every, a).left_out for C in CS}
     C = min(CS, key=lambda C: row_loss(left_out[C], a).mean())
@@ -102,7 +102,7 @@ def fit_probe(x, y, codes, rows: Int[np.ndarray, " m"]) -> Probe:
 
 
 def probe_figures(probe: Probe, y, codes, rows) -> dict:
-    "What a probe is worth on labelled rows that its models have not seen, beside guessing by the class."
+    "How good a probe is on labelled rows that its models have not seen, beside guessing by the class alone."
     by_class = Probe.cross_fit(linear(np.zeros((len(y), 0)), y, 1e-2), 1e-2, rows, codes[rows])
     return dict(
         n=len(rows),
@@ -115,16 +115,16 @@ def probe_figures(probe: Probe, y, codes, rows) -> dict:
 
 
 def class_shares(p: Float[np.ndarray, "n values"], y, n_classes: int) -> Float[np.ndarray, "classes values"]:
-    "The mean probability of each value in each class, as if one more row had that of all."
+    "The mean probability of each value in each class, where the mean of all rows counts as one more row."
     return np.array([(p[y == c].sum(0) + p.mean(0)) / ((y == c).sum() + 1) for c in range(n_classes)])
 
 # %% ../../nbs/06_grouping/02_guess.ipynb #pri00002
-PRIOR_ROWS = 4.0  # ν
+PRIOR_ROWS = 4.0  # ν: the shares that a probe implies count as so many labelled rows
 
 
 def estimate_shares(
     p: Float[np.ndarray, "n values"],  # of the probe, for unlabelled rows of one class
-    implied: Float[np.ndarray, " values"],  # the shares that the probe takes for granted, above 0
+    implied: Float[np.ndarray, " values"],  # the shares that the probe was fitted with, above 0
     labelled: Float[np.ndarray, " values"] | float = 0.0,  # labelled rows of the same class and split
 ) -> tuple[Float[np.ndarray, " values"], Float[np.ndarray, "n values"]]:
     "The shares of the values among some rows, and the probabilities that agree with them."
@@ -141,15 +141,15 @@ def estimate_shares(
 
 # %% ../../nbs/06_grouping/02_guess.ipynb #ref00002
 TEACHING = 0, 1  # splits whose labels the probe may see
-DIRECTIONS = 100
-MOST_BLANK = 4000  # rows that help
-MOST_LABELLED = 2000  # with more of them blank rows have nothing to add
-WEIGHT = 4.0  # of all blank rows, in labelled rows
-REFINED_C = 1e-2
+DIRECTIONS = 100  # principal directions of the numbers that blank rows are fitted on
+MOST_BLANK = 4000  # blank rows that are fitted too
+MOST_LABELLED = 2000  # labelled rows beside which blank ones have nothing to add
+WEIGHT = 4.0  # all blank rows weigh as much as so many times the labelled ones
+REFINED_C = 1e-2  # inverse strength of the penalty
 
 
 def shifted(p, y, split, implied, known=None) -> Float[np.ndarray, "n values"]:
-    "Probabilities of rows that agree with the shares of the values in each class of each split."
+    "Probabilities that agree with the estimated shares of the values, in each class of each split."
     agreed = np.empty_like(p)
     for (s, c), cell in pd.Series(y).groupby([split, y]).indices.items():
         agreed[cell] = estimate_shares(p[cell], implied[c], 0 if known is None else known[s, c])[1]
@@ -157,7 +157,7 @@ def shifted(p, y, split, implied, known=None) -> Float[np.ndarray, "n values"]:
 
 
 def refine_probe(probe: Probe, x, y, codes, split, rows) -> Probe:
-    "The probe that blank rows have helped; the one given where they do not help left out labelled rows."
+    "A probe that was fitted to blank rows too; the old one where that is better on left out labelled rows."
     blank = np.flatnonzero((codes < 0) & np.isin(split, TEACHING))
     if len(rows) > MOST_LABELLED or not len(blank):
         return probe
@@ -171,7 +171,7 @@ def refine_probe(probe: Probe, x, y, codes, split, rows) -> Probe:
         score = probe.fit(rest, a) / probe.temperature
         for _ in range(3):
             weight = shifted(softmax(score[blank], 1), y[blank], split[blank], shares)
-            # a class weighs the same as any, a value as its share in it; of hardly any row: not many times
+            # all classes weigh the same, a value by its share in its class; a rare one is not raised too far
             total = np.array([weight[y[blank] == c].sum(0) for c in range(len(shares))])
             weight *= (WEIGHT * len(rest) / len(shares) * shares / np.maximum(total, 5))[y[blank]]
             row, value = np.nonzero(weight > 1e-3 * weight.max())
@@ -198,8 +198,8 @@ def guess_attribute(
 ) -> tuple[Float[np.ndarray, "n values"], Int[np.ndarray, " n"], dict]:
     """The attribute of every row, from the labelled rows of training and validation: the probability of each
     value, one-hot where labelled; the most probable value; and a record of plain values: attribute, C,
-    temperature, figures of the probe, and of every group of every split labelled, guessed, expected
-    and probably wrong rows.
+    temperature, figures of the probe, and for each group of each split how many rows are labelled, how many
+    are guessed to be in it, how many are expected, and how many of those guessed are expected to be wrong.
 
     Raises `ValueError` where the labelled rows are too few or of one value only, and where the probe is no
     better than guessing."""
@@ -242,12 +242,12 @@ def check_labelled(y, codes, teach, attribute: str, classes: list, values: list)
 
 
 def correct_splits(p, implied, y, codes, split, chosen: bool) -> Float[np.ndarray, "n values"]:
-    "Probabilities of all rows, the shares found for each class of each split; one-hot where labelled."
+    "Probabilities of all rows, by the shares in each class of each split; one-hot where labelled."
     p, blank = p.copy(), codes < 0
     known = np.zeros((len(SPLITS) + 1, *implied.shape))  # labelled rows; the last split: unused ones
     teach = ~blank & np.isin(split, TEACHING)
     np.add.at(known, (split[teach], y[teach], codes[teach]), 1)
-    if chosen:  # then it takes for granted the shares of those splits that the labelled rows are from
+    if chosen:  # they are no sample: the probe tells the shares, in the splits that they are from
         implied = np.full_like(implied, 1e-9)
         for (s, c), cell in pd.Series(y).groupby([split, y]).indices.items():
             implied[c] += known[s, c].sum() * p[cell].mean(0)
@@ -258,12 +258,12 @@ def correct_splits(p, implied, y, codes, split, chosen: bool) -> Float[np.ndarra
 
 
 def name_rows(p, y, codes, split) -> Int[np.ndarray, " n"]:
-    "The value of each row: the likeliest, but that no group with labelled rows is without a training row."
+    "The likeliest value of each row; but a group with labelled rows gets at least one training row."
     hard, seen = p.argmax(1), (codes >= 0) & np.isin(split, TEACHING)
     for c, v in np.unique(np.stack([y[seen], codes[seen]], 1), axis=0):
         cell = np.flatnonzero((split == 0) & (y == c))
         if len(cell) and not (hard[cell] == v).any():
-            several = np.bincount(hard[cell])[hard[cell]] > 1  # no group is emptied for another
+            several = np.bincount(hard[cell])[hard[cell]] > 1  # so that no group is emptied for another
             free = cell[several & (codes[cell] < 0)]
             likeliest = free[np.argsort(-p[free, v], kind="stable")]
             hard[likeliest[: max(1, round(p[cell, v].sum()))]] = v
@@ -271,7 +271,7 @@ def name_rows(p, y, codes, split) -> Int[np.ndarray, " n"]:
 
 
 def group_counts(p, hard, y, codes, split, classes: list, values: list) -> list[dict]:
-    "For every value of every class of every split: labelled, guessed, expected, probably wrong rows."
+    "Labelled, guessed, expected, and probably wrong rows of each value in each class of each split."
     known, named = (column[:, None] == np.arange(len(values)) for column in (codes, hard))
     named &= codes[:, None] < 0
     parts = dict(labelled=known, guessed=named, expected=p, wrong=named * (1 - p))
@@ -284,7 +284,7 @@ def group_counts(p, hard, y, codes, split, classes: list, values: list) -> list[
 
 # %% ../../nbs/06_grouping/02_guess.ipynb #pg000007
 MOST_WRONG = 0.2  # expected share of wrong rows among the trusted ones of a group
-AT_LEAST = 10  # rows of a group that are trusted in any case
+AT_LEAST = 10  # so many rows of a group are trusted in any case
 
 
 def trusted_rows(
@@ -292,7 +292,7 @@ def trusted_rows(
     certainty: Float[np.ndarray, " n"],  # probability that it is right, in [0, 1]
     most_wrong: float = MOST_WRONG,  # in [0, 1]; 1: all are trusted
 ) -> Bool[np.ndarray, " n"]:
-    "Who may be drawn into a balanced set: the most certain rows of each group."
+    "Which rows may be drawn into a balanced set: the most certain ones of each group."
     wrong = pd.Series(1 - certainty).sort_values(kind="stable")
     by_group = wrong.groupby(ids[wrong.index])
     rank = by_group.cumcount()
@@ -300,11 +300,11 @@ def trusted_rows(
     return trusted.sort_index().to_numpy()
 
 # %% ../../nbs/06_grouping/02_guess.ipynb #pg000014
-ENOUGH = 60  # labelled rows of a group, for a split to be judged by them alone
+ENOUGH_TO_JUDGE = 60  # a split is judged by its labelled rows alone where each group has so many
 
 
-def judged_apart(data: Data) -> bool:  # with blanks
-    "Whether data is judged by groups of its own, not by those that it is trained by."
+def judged_apart(data: Data) -> bool:  # data with blanks
+    "Whether data is judged by other groups than those of its training."
     known, groups = without_blanks(data.train_groups)[0], data.eval_groups
     if not isinstance(groups, Overlap) or groups.names != known.names:
         return True
@@ -314,10 +314,10 @@ def judged_apart(data: Data) -> bool:  # with blanks
 def predict_groups(
     data: Data,  # with blanks in an attribute
     x: Float[np.ndarray, "n d"],  # numbers of all its rows, see `represent`
-    what: str,  # they are, in words
+    what: str,  # what these numbers are, in words
     chosen: bool = False,  # whether rows were chosen for labelling, and not drawn at random
 ) -> Data:
-    """The data with groups for all rows; what was labelled by hand keeps its label.
+    """The data with a group for every row; what was labelled by hand keeps its label.
 
     Raises `ValueError` where the labelled rows do not teach the attribute."""
     coding, _ = without_blanks(data.train_groups)
@@ -335,7 +335,7 @@ def predict_groups(
     for name in SPLITS:
         if len(rows := data.rows(name)):
             labelled = pd.Series(data.labelled[rows])
-            enough = labelled.groupby(groups.ids[rows]).sum().min() >= ENOUGH
+            enough = labelled.groupby(groups.ids[rows]).sum().min() >= ENOUGH_TO_JUDGE
             judged[name] = "some" if enough or (name == "test" and labelled.any()) else "predicted"
             if labelled.all():
                 judged[name] = "labelled"
@@ -347,7 +347,7 @@ def predict_groups(
 
 
 def with_guess(data: Data, guess: Guess) -> Data:
-    "The data with the groups of a guess to train by, and judged by what it says."
+    "The data trained by the groups of a guess, and judged by the groups that the guess names for each split."
     groups, judged = guess.groups, data.eval_groups
     if data.partial and not judged_apart(data):
         predicted = [code for code, name in enumerate(SPLITS) if guess.judged.get(name) == "predicted"]

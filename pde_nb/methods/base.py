@@ -27,16 +27,16 @@ from ..data.blanks import without_blanks
 class Batch:
     "A batch of training, as a method sees it; all on the device."
 
-    given: Tensor | dict[str, Tensor] | None  # inputs as the source gives them; None of several processes
+    given: Tensor | dict[str, Tensor] | None  # inputs as the source gives them; None where processes share
     y: Int[Tensor, " batch"]  # classes
     groups: Int[Tensor, " batch"]  # ids of the training groups
     examples: Int[Tensor, " batch"]  # positions among the training examples
-    scores: Float[Tensor, "batch classes"]  # of the network that is trained, before the softmax
-    beside: tuple[Float[Tensor, "batch classes"], ...] = ()  # of the networks that `attach` returned
+    scores: Float[Tensor, "batch classes"]  # what the model says, before the softmax
+    beside: tuple[Float[Tensor, "batch classes"], ...] = ()  # what the networks from `attach` say
 
     @property
     def inputs(self) -> Tensor | dict[str, Tensor]:
-        "As the source gives them. Raises `ValueError` where several processes have a part of them each."
+        "`given`. Raises `ValueError` where several processes share a batch, since each has a part of it."
         if self.given is None:
             raise ValueError("batch.inputs are not shared among processes; train this method in one.")
         return self.given
@@ -51,31 +51,31 @@ class Batch:
 class Method(Checked):
     "Plain training (ERM), and the base of every method: settings, and what they decide."
 
-    epochs: Count = 20  # rounds of training, ≥ 1; the method says what one shows: mostly all examples
+    epochs: Count = 20  # epochs of training, ≥ 1; in most methods each of them shows every example once
 
-    name = "erm"  # in commands and records
-    label = "ERM"  # in tables
-    needs_groups = ()  # parts whose attributes it works with, beside choosing the epoch: 'train', 'val'
-    networks = 1  # that are trained beside one another, and each is shown every batch
-    in_budget = {}  # settings that it has within a budget; `first_epochs` among them are paid from it
-    keeps = "best"  # the model of the 'best' epoch on validation, or of the 'last'
-    exact = False  # whether it has to hear the worst-group accuracy itself; else an upper bound will do
-    learned = ()  # names of what training changes in it: the state for an exact resume
+    name = "erm"  # what commands and records call it
+    label = "ERM"  # what tables call it
+    needs_groups = ()  # splits whose attributes its training needs, 'train' or 'val', beside the selection
+    networks = 1  # how many networks are trained side by side; each is shown every batch
+    in_budget = {}  # settings within a budget of passes; `first_epochs` among them are paid from it
+    keeps = "best"  # the result is the model of the 'best' epoch on validation, or of the 'last'
+    exact = False  # whether `after_epoch` needs the worst-group accuracy itself, and not an upper bound
+    learned = ()  # names of the attributes that training changes: a run that is resumed needs them
     in_comparisons = True  # whether a comparison of all methods includes it
     fits_validation = False  # whether the model is fitted to validation, so that its figures there flatter
-    held_right = None  # which rows of validation models that have not seen them have right; None: its own
-    network = None  # name of the network that it brings in place of the other small ones; None: any will do
+    held_right = None  # validation rows that models which never saw them have right; None: the model's own
+    network = None  # name of the only small network that it can train; None: any network will do
 
     def __init_subclass__(cls, **kwargs):
-        "A class with a name of its own does not inherit the label."
+        "Neither name nor label are inherited: without them a method is called as its class."
         super().__init_subclass__(**kwargs)
-        if "name" in vars(cls):
-            cls.label = vars(cls).get("label", cls.name)
+        cls.name = vars(cls).get("name", cls.__name__)
+        cls.label = vars(cls).get("label", cls.name)
 
-    # settings, by name as from a command, and what a record and a table say of them
+    # settings: what a record says of them, and how a command changes them by name
 
     def settings(self) -> dict:
-        "The settings as plain values; those that mean something, where they depend on one another."
+        "The settings as plain values, without those that have no effect beside the others."
         return asdict(self)
 
     @classmethod
@@ -84,7 +84,7 @@ class Method(Checked):
         return [f.name for f in fields(cls)]
 
     def changed(self, changes: dict, groups: Groups) -> "Method":
-        "The method with some settings changed, by name. Raises `ValueError` for a name that is none."
+        "The method with some settings changed, by name. Raises `ValueError` for a name that is not known."
         for name in changes:
             lookup(name, dict.fromkeys(self.setting_names()), f"method {self.name!r}: the setting")
         return replace(self, **changes)
@@ -107,11 +107,11 @@ class Method(Checked):
         "The method with as many epochs as a budget holds. Raises `ValueError` when it holds none."
         first = self.in_budget.get("first_epochs", 0)
         n_shown = len(groups) if first else len(self.begin(groups, 0, n_val).order(0))
-        size = self.networks * n_shown / len(groups)
-        if number("budget", passes, 0, above=True) < first + size:
-            needed = np.ceil(1000 * (first + size)) / 1000
+        each = self.networks * n_shown / len(groups)  # passes that an epoch takes
+        if number("budget", passes, 0, above=True) < first + each:
+            needed = np.ceil(1000 * (first + each)) / 1000
             raise ValueError(f"budget={passes:g}: {self.label} needs {needed:g} or more.")
-        return replace(self, epochs=int((passes - first) / size + 1e-9), **self.in_budget)
+        return replace(self, epochs=int((passes - first) / each + 1e-9), **self.in_budget)
 
     # before training
 
@@ -122,7 +122,7 @@ class Method(Checked):
         n_val: int = 0,  # examples of the validation set
         patience: int | None = None,  # epochs or rounds without a better model, see `Settings`
     ) -> "Method":
-        "A copy that is bound to a run. Raises `ValueError` for settings that do not fit its groups."
+        "A copy that is bound to a run. Raises `ValueError` for settings that do not fit these groups."
         bound = copy(self)
         bound.check(groups)
         bound.groups, bound.seed, bound.n_val, bound.patience = groups, seed, n_val, patience
@@ -148,12 +148,12 @@ class Method(Checked):
             )
 
     def setup(self):
-        "Work out, once, what follows from `self.groups` and `self.seed`."
+        "Work out once what follows from `self.groups` and `self.seed`; here there is nothing to do."
 
     # an epoch: the schedule, and what is shown
 
     def make_pacing(self) -> ExpansionSchedule:
-        "The schedule of a run, which is asked and told of every epoch: here all examples in each."
+        "The schedule of a run, which says what each epoch shows: here all examples, in a new order."
         return plain_schedule(self.groups, self.seed, self.epochs)
 
     def order(self, epoch: int) -> Int[np.ndarray, " shown"]:
@@ -186,7 +186,7 @@ class Method(Checked):
         val_worst_group: float,  # in [0, 1]; an upper bound unless `best`, or the method is `exact`
         best: bool,  # whether the epoch was the best so far
     ) -> bool:
-        "Tell the schedule of an epoch; true: go on from the best one."
+        "Tell the schedule how an epoch went. True: training goes on from the best model."
         self.pacing.epoch = epoch
         return self.pacing.tell(best)
 
@@ -200,28 +200,28 @@ class Method(Checked):
             setattr(self, name, state[name])
 
     def ledger(self, epochs: int | None = None) -> "np.ndarray | None":
-        "Which example entered when in the first epochs, a structured array; None where all do at once."
+        "Which example entered when in the first `epochs`, a structured array; None where all enter at once."
         return None
 
-    # two stages, see `methods.jtt`
+    # two stages: a method such as `JTT` first has another one trained, and learns from its result
 
     def first(self) -> "tuple[Method, dict] | None":
-        "The method of a first stage and how its settings differ; None where there is none."
+        "The method of the first stage, and the fields of `Settings` that differ there; None: there is none."
         return None
 
     def after_first(self, first, model: nn.Module) -> list[str]:
-        "Use the result of the first stage, a `FirstStageResult`; notes for the report."
+        "Learn from the first stage, a `FirstStageResult`. Returns notes for the report."
         return []
 
 
 @dataclass
 class Fitted(Method):
-    """A base of methods whose model is fitted all at once, by `after_first`: to what a first stage gives, or
-    where there is none to the network as it comes. The only epoch shows no example."""
+    """A base of methods whose `after_first` fits the model all at once: to the result of a first stage, or to
+    the network as it comes where there is none. Its only epoch shows no example."""
 
     @classmethod
     def defaults(cls, kind: str, groups: Groups) -> "Fitted":
-        "With a first stage plain epochs of it, without one the settings as they are."
+        "Plain settings: where it has a first stage, the usual number of epochs for that."
         return cls(EPOCHS[kind]) if cls().first() else cls()
 
     def within(self, passes: float, groups: Groups, n_val: int = 0) -> "Fitted":
@@ -243,7 +243,7 @@ def describe(method: Method) -> dict:
 
 
 def settings_text(settings: dict) -> str:
-    "Settings in words, without those that are not set or off."
+    "Settings in words, without those that are None or False."
     asked = {name: value for name, value in settings.items() if value is not None and value is not False}
     return ", ".join(f"{name} {value}" for name, value in asked.items())
 

@@ -20,9 +20,9 @@ from .base import EPOCHS, Method, balanced_draw, coarse
 # %% ../../nbs/07_methods/02_baselines.ipynb #5b74417d
 @dataclass
 class Balanced(Method):
-    "A base of methods that balance over groups, or over classes, which needs no attribute."
+    "A base of methods that balance over groups; or over classes, for which no attribute is needed."
 
-    by: Literal["group", "class"] = "group"  # balance over 'group' or 'class'
+    by: Literal["group", "class"] = "group"  # what to balance over
 
     @property
     def needs_groups(self):
@@ -33,7 +33,7 @@ class Balanced(Method):
 class Subsample(Balanced):
     "Train on a balanced subset; groups without examples are left out."
 
-    cap: Count | None = None  # take up to this many from each group even if the smallest has fewer
+    cap: Count | None = None  # take up to so many of each group even if the smallest has fewer; None: no
 
     name = "subsample"
     label = "Subsample"
@@ -51,7 +51,7 @@ class Subsample(Balanced):
 # %% ../../nbs/07_methods/02_baselines.ipynb #2ebd0ded
 @dataclass
 class Reweighting(Balanced):
-    "Plain training with a weighted loss."
+    "Plain training with a loss in which every group or class has the same total weight."
 
     name = "reweighting"
     label = "Reweighting"
@@ -59,7 +59,7 @@ class Reweighting(Balanced):
     def setup(self):
         from sklearn.utils.class_weight import compute_sample_weight  # slow to import
 
-        of_group = np.zeros(self.groups.n_groups)  # by the finest groups, whose ids a batch brings
+        of_group = np.zeros(self.groups.n_groups)  # balanced over classes too, since a batch brings group ids
         of_group[self.groups.ids] = compute_sample_weight("balanced", coarse(self.groups, self.by).ids)
         self.weights = torch.as_tensor(of_group, dtype=torch.float32)
 
@@ -80,11 +80,11 @@ class Resampling(Balanced):
 # %% ../../nbs/07_methods/02_baselines.ipynb #a40fe0cb
 @dataclass
 class GroupDRO(Method):
-    "Group distributionally robust optimisation. Raises `ValueError` for a setting outside its range."
+    "Group distributionally robust optimisation: the larger the loss of a group, the more it weighs."
 
-    # batches draw every 'group' or 'class' equally often, or 'none': every example
+    # every 'group' or 'class' is drawn equally often; 'none': an epoch shows every example once
     by: Literal["group", "class", "none"] = "group"
-    eta: Positive = 0.01  # step size of the weights, > 0
+    eta: Positive = 0.01  # how fast the weights of groups follow their losses, > 0
 
     name = "group_dro"
     label = "GroupDRO"
@@ -101,8 +101,8 @@ class GroupDRO(Method):
         return balanced_draw(coarse(self.groups, self.by), stream(self.seed, "order", epoch))
 
     def loss(self, losses, groups):
-        none = losses.new_zeros(len(self.q))  # what the mean is where a batch has no example of a group
-        mean = none.scatter_reduce(0, groups, losses, "mean", include_self=False)
+        zeros = losses.new_zeros(len(self.q))  # they stay where a batch has no example of a group
+        mean = zeros.scatter_reduce(0, groups, losses, "mean", include_self=False)
         self.q = self.q.to(mean.device) * torch.exp(self.eta * mean.detach())
         self.q = self.q / self.q.sum()
         return (self.q * mean).sum()

@@ -27,7 +27,7 @@ from ..networks.heads import head_name
 
 # %% ../../nbs/07_methods/07_dfr.ipynb #efe313e5
 def regression(penalty: str, n_classes: int, seed: int, **options):
-    "A logistic regression with penalty 'l1' or 'l2' that is not fitted yet."
+    "A logistic regression with penalty 'l1' or 'l2', before it is fitted."
     from sklearn.linear_model import LogisticRegression  # slow to import
 
     options["solver"] = "lbfgs"
@@ -59,31 +59,31 @@ def check_ends_in_head(first: FirstStageResult, embedded: Float[np.ndarray, "tra
     known = first.scores[:64]
     if scores.shape != known.shape or not np.allclose(scores, known, rtol=0.05, atol=0.05):
         raise CannotRun(
-            "the last linear layer does not give the model's scores, since something comes after it; "
-            "take a model that ends in a linear layer."
+            f"the linear layer that is defined last, {head_name(first.model)!r}, does not give the model's "
+            "scores; take a model that ends in a linear layer, and define that one last."
         )
 
 # %% ../../nbs/07_methods/07_dfr.ipynb #0193283d
-CLASS_WEIGHTS = 2.0, 3.0, 10.0, 100.0, 300.0, 1000.0  # of the authors' code, for DFR-Tr
+CLASS_WEIGHTS = 2.0, 3.0, 10.0, 100.0, 300.0, 1000.0  # that the authors' code tries, for DFR-Tr
 
 
 @dataclass
 class DFR(Fitted):
     """Deep feature reweighting: the last layer is fitted to the validation set.
-    Raises `ValueError` for a setting outside its range, and for a group with a single example."""
+    Raises `ValueError` for a group with a single example."""
 
-    epochs: CountOrZero = 20  # of the first stage; 0: there is none, the network is taken as it comes
-    as_authors: bool = False  # the last model of the first stage, and tuning, as in its authors' code
+    epochs: CountOrZero = 20  # epochs of the first stage; 0: there is none, and the network is as it comes
+    as_authors: bool = False  # as in its authors' code: the first stage gives its last model; other tuning
 
     name = "dfr"
     label = "DFR-Val"
     fits_validation = True
     on = "val"  # the split that the last layer is fitted to
-    subsets = 20  # balanced ones, whose regressions are averaged
-    strengths = 1.0, 0.7, 0.3, 0.1, 0.07, 0.03, 0.01  # C, tried in this order
+    subsets = 20  # number of balanced subsets; the last layer is the mean of a regression on each
+    strengths = 1.0, 0.7, 0.3, 0.1, 0.07, 0.03, 0.01  # values of C that are tried, in this order
     penalty = "l1"  # as in the paper of DFR, or 'l2'
     cross_fitted = False  # whether each fifth of validation is judged by regressions on the other four
-    cap = None  # of a balanced subset, see `balanced_counts`
+    cap = None  # the `cap` of a balanced subset, see `balanced_counts`
 
     @property
     def needs_groups(self):
@@ -128,10 +128,11 @@ class DFR(Fitted):
             self.pacing = plain_schedule(self.groups, self.seed, 1, used[used < n_train])
         size, n_groups = len(subsets[0]), (groups.part(rows).counts > 0).sum()
         heavy = "".join(f" (class {k} weighs {w:g})" for k, w in (how["class_weight"] or {}).items())
+        second = " in the second stage" if self.epochs else ""
         notes = [
-            f"no gradient steps{' in the second stage' * (self.epochs > 0)}: the last layer is the mean of "
-            f"{self.subsets} logistic regressions, each on {size:,} examples balanced over {n_groups} groups "
-            f"of the {PARTS[self.on]} set; the curve has one entry, the result",
+            f"no gradient steps{second}: the last layer is the mean of {self.subsets} logistic regressions, "
+            f"each on {size:,} examples balanced over {n_groups} groups of the {PARTS[self.on]} set; the "
+            "curve has one entry, the result",
             f"C = {how['C']:g}{heavy} was chosen by the worst group on held-out validation examples, "
             f"{100 * score[0]:.1f} %",
         ]
@@ -156,22 +157,26 @@ class DFR(Fitted):
         return chosen
 
     def fit(self, x, y, subsets, mean, scale, **options):
-        "Weight and bias, a row per class, of the mean of the regressions on some subsets."
-        model, fits = regression(self.penalty, self.groups.shape[0], self.seed, **options), []
+        "Weight and bias, a row per class: the means of those of a regression on each of some subsets."
+        model = regression(self.penalty, self.groups.shape[0], self.seed, **options)
+        weights, biases = [], []
         for at in subsets:
             model.fit((x[at] - mean) / scale, y[at])
-            head = model.coef_, model.intercept_
-            fits.append([np.concatenate([-part, part]) / 2 for part in head] if len(head[1]) == 1 else head)
-        return tuple(np.mean(part, 0) for part in zip(*fits))
+            weights.append(model.coef_)
+            biases.append(model.intercept_)
+        weight, bias = np.mean(weights, 0), np.mean(biases, 0)
+        if len(bias) == 1:  # of two classes scikit-learn has one row: the score of the second above the first
+            weight, bias = np.concatenate([-weight, weight]) / 2, np.concatenate([-bias, bias]) / 2
+        return weight, bias
 
     def tune(self, x, y, groups: Groups, parts: dict, rng, mean, scale) -> tuple:
-        """Of what was tried the best: its score on held-out validation examples, strength and class weight,
-        and which of the examples it has right (None unless cross-fitted)."""
+        """Try all strengths and class weights. Returns, of the best, the score on held-out validation rows,
+        the options of its regressions, and which of the rows it has right (None unless cross-fitted)."""
         at, folds = self.folds(groups, parts, rng)
         if self.as_authors and self.on == "val":
             mean, scale = moments(x[folds[0][0][0]])
-        weights, iterations = [None], 100  # all classes alike; then one that weighs more, the last one first
-        if self.as_authors and self.on == "train":
+        weights, iterations = [None], 100  # all classes weigh alike
+        if self.as_authors and self.on == "train":  # and then one class weighs more, the last class first
             weights += [{k: w} for k in reversed(range(self.groups.shape[0])) for w in CLASS_WEIGHTS]
             iterations = 20
         judged, tried = (x[at] - mean) / scale, []
@@ -186,7 +191,8 @@ class DFR(Fitted):
         return max(tried, key=lambda one: one[0])
 
     def folds(self, groups: Groups, parts: dict, rng) -> tuple[Int[np.ndarray, " judged"], list]:
-        "The rows that candidates are judged on, and parts of them with the subsets to fit for each."
+        """The rows to judge by; and pairs of the subsets to fit to, and of which of these rows are held out
+        from them."""
         val, of_val = parts["val"], groups.part(parts["val"])
         if self.on == "train":
             return val, [([self.subset(groups, parts["train"], rng)], slice(None))]
@@ -199,7 +205,7 @@ class DFR(Fitted):
         if self.as_authors:  # halves of all, and not of each group by itself
             fitted = np.isin(np.arange(len(val)), np.array_split(rng.permutation(len(val)), 2)[0])
         else:
-            rank = random_rank(replace(of_val, trusted=None), rng)  # the sure ones belong to both halves
+            rank = random_rank(replace(of_val, trusted=None), rng)  # else one half had all the trusted rows
             fitted = rank < ((of_val.counts + 1) // 2)[of_val.ids]
         return val[~fitted], [([self.subset(groups, val[fitted], rng)], slice(None))]
 
@@ -217,7 +223,7 @@ class DFRTrain(DFR):
 # %% ../../nbs/07_methods/07_dfr.ipynb #ee47d6bf
 @dataclass
 class Heads(DFRTrain):
-    "The mean of balanced linear heads on the network as it comes, or on the numbers of a row."
+    "The mean of linear heads on balanced subsets: on the network as it comes, or on the numbers of a row."
 
     epochs: CountOrZero = 0
 
@@ -244,7 +250,7 @@ class HeadsVal(Heads):
 class CrossFittedDFR(HeadsVal):
     "Plain training, then balanced heads on validation, judged there by heads that have not seen the row."
 
-    epochs: Count = 20  # of plain training
+    epochs: Count = 20  # epochs of plain training
 
     name = "dfr_cv"
     label = "DFR-Val, cross-fitted"

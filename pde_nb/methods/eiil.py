@@ -25,18 +25,18 @@ def scale_derivative(
     scores: Float[np.ndarray, "n classes"],  # before the softmax
     y: Int[np.ndarray, " n"],
 ) -> Float[np.ndarray, " n"]:
-    "The derivative of each example's cross-entropy by a factor on its scores, at 1."
+    "The derivative of each example's cross-entropy by a factor on all of its scores, where that is 1."
     z = np.asarray(scores, np.float64)
     return (softmax(z, 1) * z).sum(1) - z[np.arange(len(z)), y]
 
 
 def infer_environments(
     d: Float[np.ndarray, " n"],  # see `scale_derivative`
-    steps: int = 10_000,  # of Adam, ≥ 0; 0: the closed form
-    lr: float = 1e-2,  # of Adam, > 0
-    seed: int = 0,  # of the starting values
-) -> Bool[np.ndarray, " n"]:  # two environments; the one with the larger derivatives is True
-    "The environments between which a model is most unequal."
+    steps: int = 10_000,  # steps of Adam, ≥ 0; 0: the closed form
+    lr: float = 1e-2,  # learning rate of Adam, > 0
+    seed: int = 0,  # of the random values that it starts from
+) -> Bool[np.ndarray, " n"]:  # True in the environment that has the larger derivatives
+    "The two environments that a model treats most differently."
     if not steps:
         return d > 0
     of = torch.as_tensor(d, dtype=torch.float64)
@@ -54,21 +54,21 @@ def infer_environments(
 # %% ../../nbs/07_methods/06_eiil.ipynb #7f971581
 @dataclass
 class EIIL(GroupDRO):
-    """GroupDRO over inferred environments.
-    Raises `ValueError` for a setting outside its range, and where only one environment is found."""
+    """GroupDRO over environments that are inferred from what a reference model gets wrong.
+    Raises `CannotRun` where only one environment is found."""
 
-    first_epochs: Count = 1  # of the reference model, ≥ 1
-    # its settings by name, as dict(lr=1e-3), where they are not those of the second stage
+    first_epochs: Count = 1  # epochs of the reference model, ≥ 1
+    # settings of the reference model that differ from those of the second stage, by name, as dict(lr=1e-3)
     first_settings: dict | None = None
-    as_authors: bool = False  # environments are searched with the learning rate of its authors' code
+    as_authors: bool = False  # environments are inferred with the learning rate of its authors' code
 
     name = "eiil"
     label = "EIIL"
     needs_groups = ()
     in_budget = dict(first_epochs=1)
     learned = ("q", "environment")
-    steps = 10_000  # of the search; 0: the closed form
-    environment = None  # of each training example, once it is known
+    steps = 10_000  # of `infer_environments`
+    environment = None  # of each training example, once the first stage is over
 
     def first(self):
         return LastEpochERM(self.first_epochs), dict(patience=None) | (self.first_settings or {})
@@ -77,7 +77,7 @@ class EIIL(GroupDRO):
         "Infer the environments from the scores of the reference model, and take them for groups."
         d = scale_derivative(first.scores, first.y)
         environment = infer_environments(d, self.steps, 1e-3 if self.as_authors else 1e-2, self.seed)
-        for sides in (d > 0, environment):  # a search from random values would hide that there is only one
+        for sides in (d > 0, environment):  # both: what starts from random values always finds two
             if sides.all() or not sides.any():
                 remedy = "more" if sides.all() else "fewer"
                 raise CannotRun(
@@ -94,8 +94,8 @@ class EIIL(GroupDRO):
     def regroup(self, environment: Bool[np.ndarray, " n"]):
         "Take these environments for groups, and begin anew with the weights over groups."
         self.environment = environment
-        pair = class_ids(self.groups), environment.astype(int)
-        self.groups = make_groups(*pair, names=("y", "environment"))
+        y = class_ids(self.groups)
+        self.groups = make_groups(y, environment.astype(int), names=("y", "environment"))
         self.ids = torch.as_tensor(self.groups.ids)
         super().setup()
 

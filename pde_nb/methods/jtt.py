@@ -21,18 +21,19 @@ from .base import EPOCHS, Batch, CannotRun, Method
 # %% ../../nbs/07_methods/04_jtt.ipynb #55e4ad68
 @dataclass(frozen=True, eq=False)
 class FirstStageResult:
-    "What a first stage came to."
+    "What a first stage gives to the method that learns from it."
 
-    model: nn.Module  # with its result, in evaluation mode
+    model: nn.Module  # that the first stage trained, in evaluation mode
     y: Int[np.ndarray, " train"]  # classes of the training examples
-    scores: Float[np.ndarray, "some classes"]  # of the model for these, of `Fitted` for a few; no softmax
+    # what the model says of the training examples, before the softmax; of the first few only, for a `Fitted`
+    scores: Float[np.ndarray, "some classes"]
     embedded: "Callable[[str], tuple] | None" = None  # split → what enters the head (n, d), classes, groups
     # (train,) the classes predicted in the last epoch, while the model trained; None: not recorded
     predicted: "Tensor | np.ndarray | None" = None
 
 
 def shares_text(groups: Groups, examples: Int[np.ndarray, " some"]) -> str:
-    "How many examples of each group are among these, in words; the eight largest shares, those first."
+    "How many of each group are among some examples, in words: the eight groups with the largest shares."
     n, names = groups.part(examples).counts, groups.names
     by_share = np.argsort(-n / np.maximum(groups.counts, 1), kind="stable")
     exist = [g for g in by_share if groups.counts[g]]
@@ -68,23 +69,23 @@ class ERMWithPredictions(LastEpochERM):
 # %% ../../nbs/07_methods/04_jtt.ipynb #90c0311d
 @dataclass
 class JTT(Method):
-    """Just train twice.
-    Raises `ValueError` for a setting outside its range, and where the first stage made no mistakes."""
+    """Just train twice: what a first, short training gets wrong is shown more often in the second.
+    Raises `CannotRun` where the first stage makes no mistakes."""
 
-    first_epochs: Count = 5  # T ≥ 1, of the first stage
-    upweight: Count = 20  # λ ≥ 1, how often a mistake is shown
-    # as in its authors' code: mistakes are those of the last epoch while it trains, and shown λ + 1 times;
-    # the first stage has SGD, without clipping, its learning rate constant
+    first_epochs: Count = 5  # T ≥ 1, epochs of the first stage
+    upweight: Count = 20  # λ ≥ 1, how often an epoch shows a mistake
+    # as in its authors' code: mistakes are those made in the last epoch, while the model trains, and shown
+    # λ + 1 times; the first stage is trained by SGD without clipping, with a constant learning rate
     as_authors: bool = False
-    # settings of the first stage by name, as dict(lr=1e-3), where they are not those of the second
+    # settings of the first stage that differ from those of the second, by name, as dict(lr=1e-3)
     first_settings: dict | None = None
-    short: bool = False  # an epoch shows only as many examples as there are, of all copies
+    short: bool = False  # an epoch shows as many of all these copies as there are examples
 
     name = "jtt"
     label = "JTT"
     in_budget = dict(first_epochs=1, short=True)
     learned = ("wrong",)
-    wrong = None  # positions of the mistakes, once they are known
+    wrong = None  # positions of the mistakes, once the first stage is over
 
     @classmethod
     def defaults(cls, kind: str, groups: Groups) -> "JTT":
@@ -99,8 +100,10 @@ class JTT(Method):
         return ERMWithPredictions(self.first_epochs), plain | own
 
     def after_first(self, first, model):
-        said = torch.as_tensor(first.predicted).cpu().numpy() if self.as_authors else first.scores.argmax(1)
-        self.wrong = np.flatnonzero((said >= 0) & (said != first.y))
+        predicted = first.scores.argmax(1)
+        if self.as_authors:
+            predicted = torch.as_tensor(first.predicted).cpu().numpy()  # −1: was not shown
+        self.wrong = np.flatnonzero((predicted >= 0) & (predicted != first.y))
         if not len(self.wrong):
             raise CannotRun(
                 f"the first stage gets all {len(first.y):,} training examples right after first_epochs="

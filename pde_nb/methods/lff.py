@@ -23,16 +23,16 @@ def generalised_cross_entropy(
     y: Int[Tensor, " batch"],
     q: float = 0.7,  # in (0, 1]
 ) -> Float[Tensor, " batch"]:
-    "(1 − p_y^q)/q for each example."
+    "(1 − p_y^q)/q for each example, where p_y is the probability of its class."
     return (1 - (-q * cross_entropy(scores, y, reduction="none")).exp()) / q
 
 # %% ../../nbs/07_methods/05_lff.ipynb #70e8225b
 @dataclass
 class LfF(Method):
-    "Learning from failure. Raises `ValueError` for a setting outside its range."
+    "Learning from failure: examples that a second, biased network gets wrong weigh more."
 
-    q: Share = 0.7  # of the biased network's loss, in (0, 1]
-    as_authors: bool = False  # as their code: in effect q times the generalised cross-entropy
+    q: Share = 0.7  # of the biased network's loss, the generalised cross-entropy, in (0, 1]
+    as_authors: bool = False  # as in their code, whose effect is that this loss is multiplied by q
 
     name = "lff"
     label = "LfF"
@@ -42,7 +42,7 @@ class LfF(Method):
 
     def setup(self):
         self.y = torch.as_tensor(class_ids(self.groups))
-        # of the biased and the debiased network; nan: not seen yet
+        # moving averages of each example's loss, in the biased and the debiased network; nan: not shown yet
         self.averages = torch.full((2, len(self.groups)), float("nan"))
 
     def attach(self, model):

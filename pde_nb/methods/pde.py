@@ -46,10 +46,10 @@ def warmup_size(groups: Groups, cap: int | None) -> int:
 # %% ../../nbs/07_methods/03_pde.ipynb #8da82b55
 @dataclass
 class PDE(Method):
-    """Progressive data expansion.
-    Raises `ValueError` for a schedule that does not fit the groups, and for a setting of the other kind."""
+    """Progressive data expansion: training begins with a balanced set of examples, which then grows.
+    Raises `ValueError` for a schedule that does not fit the groups, and for what only a fixed one has."""
 
-    epochs: Count | None = None  # at most so many, rounds where the schedule is 'auto'; None: as it says
+    epochs: Count | None = None  # at most so many, or rounds of 'auto'; None: as many as the schedule has
     schedule: Schedule | str = "auto"  # 'auto', 'fixed' (`default_schedule`), or a `Schedule`
     expansion_lr: Positive = 0.1  # fixed: the learning rate is multiplied by this after the warm-up
     # fixed: forget momentum 'once', after the warm-up, or 'always'; None: no
@@ -94,11 +94,12 @@ class PDE(Method):
         """The method with some settings changed, by name; those of `Schedule` go into a fixed schedule.
         Raises `ValueError` for a name that it does not have, and for one of the other schedule."""
         of_schedule = {f.name: changes[f.name] for f in fields(Schedule) if f.name in changes}
-        new = super().changed({name: changes[name] for name in changes if name not in of_schedule}, groups)
+        own = {name: value for name, value in changes.items() if name not in of_schedule}
+        new = super().changed(own, groups)
         new.check_schedule(**of_schedule)
         if not of_schedule:
             return new
-        for kind in ({}, FOR_TEXTS):
+        for kind in ({}, FOR_TEXTS):  # a plain schedule works out anew what follows from the others
             if new.schedule in ("fixed", default_schedule(groups, **kind)):
                 return replace(new, schedule=default_schedule(groups, **kind | of_schedule))
         if isinstance(changes.get("expand_by"), (tuple, list)):
@@ -111,7 +112,7 @@ class PDE(Method):
         super().check(groups)
 
     def check_schedule(self, **given):  # fields of a fixed schedule
-        "Raises `ValueError` for an unknown schedule, and for settings of a fixed one that is not."
+        "Raises `ValueError` for an unknown schedule, and for settings of a fixed one beside 'auto'."
         if not isinstance(self.schedule, Schedule):
             lookup(self.schedule, dict.fromkeys(("auto", "fixed")), "schedule")
         if self.schedule != "auto":
@@ -136,11 +137,11 @@ class PDE(Method):
         if self.schedule.warmup_epochs is None and type(self).after_epoch is Method.after_epoch:
             raise ValueError("warmup_epochs=None: nothing in this method ends the warm-up; give a number.")
         plan = expansion_plan(self.groups, self.schedule, self.seed)
-        fixed = dict(expansion_lr=self.expansion_lr, reset=self.reset)
-        return ExpansionSchedule(plan, epochs=self.epochs, **fixed)
+        how = dict(epochs=self.epochs, expansion_lr=self.expansion_lr, reset=self.reset)
+        return ExpansionSchedule(plan, **how)
 
     def ledger(self, epochs: int | None = None):
-        "Which example entered when, in the first `epochs` epochs; None: in all, of 'auto' in all so far."
+        "Which example entered when in the first `epochs`; None: in all, or all so far where it is 'auto'."
         return plan_ledger(self.pacing.plan, self.pacing.first_epochs(epochs))
 
 # %% ../../nbs/07_methods/03_pde.ipynb #b5e993bf

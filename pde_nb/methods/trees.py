@@ -21,15 +21,15 @@ from .jtt import FirstStageResult
 from ..networks.small import BoostedTrees
 
 # %% ../../nbs/07_methods/08_trees.ipynb #e35ce21b
-RATES = 0.1, 0.03  # of boosting, that are tried
+RATES = 0.1, 0.03  # learning rates of boosting that are tried
 
 
 @dataclass
 class Trees(Balanced, Fitted):
     "Boosted trees, every group with the same total weight."
 
-    epochs: Annotated[int, Range(1, 200)] = 200  # rounds of boosting, at most; 1 to 200
-    by: Literal["group", "class", "none"] = "group"  # every 'group' or 'class' weighs alike, or every example
+    epochs: Annotated[int, Range(1, 200)] = 200  # at most so many rounds of boosting, 1 to 200
+    by: Literal["group", "class", "none"] = "group"  # what weighs alike; 'none': every example
 
     name = "trees"
     label = "Boosted trees"
@@ -54,8 +54,8 @@ class Trees(Balanced, Fitted):
         tried = []
         for rate in RATES:
             fit = HistGradientBoostingClassifier(learning_rate=rate, **how).fit(x, y, sample_weight=weight)
-            for rounds, said in enumerate(fit.staged_predict(val_x), 1):
-                counts = count_correct(said, val_y, val_groups)
+            for rounds, predicted in enumerate(fit.staged_predict(val_x), 1):
+                counts = count_correct(predicted, val_y, val_groups)
                 score = counts.worst_group, group_mean(counts.correct, counts.total)
                 tried.append((score, fit, rate, rounds))
         best, fit, rate, rounds = max(tried, key=lambda one: one[0])

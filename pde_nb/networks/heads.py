@@ -15,10 +15,8 @@ from torch import nn
 
 # %% ../../nbs/05_networks/02_heads.ipynb #4e66e89e
 def head_name(model: nn.Module) -> str:
-    """The name inside `model` of its last linear layer (without any: its last convolution).
-
-    Raises `ValueError` when there is neither.
-    """
+    """The name inside `model` of the linear layer that is defined last (without any: of such a convolution).
+    Raises `ValueError` when there is neither."""
     for kind in (nn.Linear, nn.Conv2d):
         names = [n for n, m in model.named_modules() if isinstance(m, kind)]
         if names:
@@ -30,7 +28,7 @@ def head_name(model: nn.Module) -> str:
 
 
 def replace_head(model: nn.Module, n_classes: int):
-    "Give the head `n_classes` outputs; what it was else (bias, kernel) stays."
+    "Put a new head with `n_classes` outputs in place of the old one, with a bias and a kernel as that had."
     name = head_name(model)
     old = model.get_submodule(name)
     bias = old.bias is not None
@@ -46,8 +44,7 @@ def embeddings(model: nn.Module) -> Callable:
     """A function `batch -> (n, d)`: what enters the head.
 
     It runs the model in the mode in which it is; call `model.eval()` first for features without dropout. It
-    raises `ValueError` unless the head runs once in a forward pass, on vectors or on pictures.
-    """
+    raises `ValueError` unless the head runs once in a forward pass, on vectors or on pictures."""
     head = model.get_submodule(head_name(model))
 
     def features(batch):
@@ -70,7 +67,7 @@ BODY, HEAD = 0, 1
 
 @contextmanager
 def random_stream(seed: int, part: int):
-    "Inside, random numbers from the seed and a part, `BODY` or `HEAD`, on the CPU."
+    "Inside, torch draws on the CPU, from random numbers of a seed and a part of a network: `BODY` or `HEAD`."
     state = np.random.SeedSequence([seed, part]).generate_state(1)[0]
     with torch.random.fork_rng(devices=[]), torch.device("cpu"):
         torch.default_generator.manual_seed(int(state))

@@ -21,10 +21,8 @@ def mlp(
     depth: int = 2,  # hidden layers, at least 1
     dropout: float = 0.0,  # share of the hidden units left out in training, in [0, 1)
 ) -> nn.Sequential:
-    """A multilayer perceptron: `depth` times (linear, LayerNorm, ReLU, dropout), then the head.
-
-    Inputs of more than one dimension are flattened.
-    """
+    """A multilayer perceptron: `depth` times (linear, LayerNorm, ReLU, dropout), then the head. Inputs of
+    more than one dimension are flattened."""
     hidden = []
     for size in [n_inputs] + [width] * (depth - 1):
         hidden += [nn.Linear(size, width), nn.LayerNorm(width), nn.ReLU(), nn.Dropout(dropout)]
@@ -45,7 +43,7 @@ class BoostedTrees(nn.Module):
 
     def __init__(self, n_inputs: int, n_classes: int, rounds: int = 200, leaves: int = 31, depth: int = 8):
         super().__init__()
-        self.rounds, self.leaves, self.depth = rounds, leaves, depth  # at most
+        self.rounds, self.leaves, self.depth = rounds, leaves, depth  # of each at most so many
         self.n_scores = 1 if n_classes == 2 else n_classes
         shape = rounds * self.n_scores, 2 * leaves - 1
         for name in ("feature", "left", "right"):
@@ -72,7 +70,8 @@ class BoostedTrees(nn.Module):
         for t, tree in enumerate(tree for trees in fitted._predictors[:rounds] for tree in trees):
             nodes, at = tree.nodes, np.arange(len(tree.nodes))
             inner = nodes["is_leaf"] == 0
-            low = nodes["num_threshold"].astype(np.float32)  # rounded down, which parts 32-bit inputs alike
+            # a threshold is rounded down to 32 bits: inputs of 32 bits are on the same side of it as before
+            low = nodes["num_threshold"].astype(np.float32)
             low = np.where(low > nodes["num_threshold"], np.nextafter(low, np.float32(-np.inf)), low)
             columns = dict(feature=np.where(inner, nodes["feature_idx"], 0), threshold=low)
             columns |= {side: np.where(inner, nodes[side], at) for side in ("left", "right")}
@@ -87,10 +86,8 @@ def small_cnn(
     n_classes: int,
     width: int = 32,  # channels of the first layer, a multiple of 8; then twice and four times as many
 ) -> nn.Sequential:
-    """Three convolutions with GroupNorm and two poolings, an average over the positions, and the head.
-
-    For pictures of at least 4 × 4 pixels.
-    """
+    """Three convolutions with GroupNorm and two poolings, an average over the positions, and the head. For
+    pictures of at least 4 × 4 pixels."""
     body = []
     for n_in, n_out in ((channels, width), (width, 2 * width), (2 * width, 4 * width)):
         convolution = nn.Conv2d(n_in, n_out, 3, padding=1, bias=False)

@@ -73,7 +73,7 @@ def quiet_transformers():
 
 # %% ../../nbs/05_networks/04_text.ipynb #875f69d7
 def text_model(name: str, n_classes: int, weights: str, seed: int) -> TextClassifier:
-    """A sequence classifier of a name as `make_model` takes it, its weights random unless 'pretrained'.
+    """A sequence classifier by a name that `make_model` takes; its weights are random unless 'pretrained'.
     Raises `ValueError` where it cannot be had, or a part of the encoder is missing."""
     source = str(text_folder(name) or name)
     with quiet_transformers() as transformers, random_stream(seed, BODY):
@@ -96,8 +96,8 @@ def text_model(name: str, n_classes: int, weights: str, seed: int) -> TextClassi
     return TextClassifier(model)
 
 
-def text_network(config: dict) -> TextClassifier:  # as `to_dict` of its configuration has it
-    "A sequence classifier of a known architecture, its weights at random; nothing is fetched."
+def text_network(config: dict) -> TextClassifier:  # what `to_dict` of its configuration gives
+    "A sequence classifier of a known architecture with random weights; nothing is downloaded."
     with quiet_transformers() as transformers:
         about = transformers.AutoConfig.for_model(**config)
         auto = transformers.AutoModelForSequenceClassification

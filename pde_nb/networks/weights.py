@@ -21,10 +21,8 @@ WRAPPINGS = ("state_dict", "model_state_dict", "model")  # the usual ones of a t
 
 
 def read_weights(path: str | Path) -> dict[str, Tensor]:
-    """The tensors of a weights file by name, on the CPU.
-
-    Raises `ValueError` for a file that is missing, damaged, of another kind, or needs pickle.
-    """
+    """The tensors of a weights file by name, on the CPU. Raises `ValueError` for a file that is missing,
+    damaged, of another kind, or needs pickle."""
     path = Path(path).expanduser()
     if not path.is_file():
         raise ValueError(f"there is no weights file {path}; give its path, or weights='none'.")
@@ -51,8 +49,8 @@ def read_weights(path: str | Path) -> dict[str, Tensor]:
 
 # %% ../../nbs/05_networks/03_weights.ipynb #b06f9a73
 def load_weights(model: nn.Module, state: dict[str, Tensor], source="the weights"):
-    """Put tensors into the model by name, but for a head that does not fit, with a warning.
-    Raises `ValueError` naming those that are missing, unknown or misfit, and their source."""
+    """Put tensors into the model by name. A head for another number of classes is left out, with a warning.
+    Raises `ValueError` that names the tensors that are missing, unknown or do not fit, and their source."""
     mine = model.state_dict()
     while not state.keys() & mine.keys() and len({name.partition(".")[:2] for name in state}) == 1:
         if "." not in next(iter(state)):

@@ -38,9 +38,9 @@ def outputs(
     rows: Int[np.ndarray, " n"],  # positions in the source
     batch: int,  # rows of a batch
     autocast=nullcontext,
-    forward: Callable | None = None,  # what is asked of a batch; None: the network's scores
+    forward: Callable | None = None,  # a function of a batch; None: the network itself, which gives scores
 ) -> Tensor:  # on the CPU; (0, 0) for no rows
-    "What a network gives for rows of a source, in evaluation mode; its mode is left as it was."
+    "What a network in evaluation mode gives for rows of a source. It is put back into the mode that it had."
     was_training, out = model.training, torch.zeros(0, 0)
     model.eval()
     try:
@@ -72,7 +72,7 @@ def fit_temperature(
 
 # %% ../../nbs/08_prediction/02_predictor.ipynb #pr000009
 def probability_names(classes) -> list[str]:
-    "What the columns of the probabilities are called."
+    "The names of the columns that hold the probability of each class."
     return [f"p({name})" for name in classes]
 
 
@@ -85,10 +85,10 @@ class Predictor:
     batch: int = 256  # rows of a batch, as in the run's evaluation
     device: str = "cpu"
     bf16: bool = False
-    temperature: float = 1.0  # of the probabilities; the predicted class does not depend on it
-    name: str = "model"  # of the run, for messages
+    temperature: float = 1.0  # that scores are divided by; the predicted class does not depend on it
+    name: str = "model"  # what messages call it
     identity: str = ""  # digest of the weights
-    fitted: float | None = None  # temperature, on validation
+    fitted: float | None = None  # the temperature that was fitted to validation
 
     def __repr__(self):
         asked = self.preparation
@@ -102,7 +102,7 @@ class Predictor:
 
     @property
     def calibrated(self) -> "Predictor":
-        "The same with the temperature of validation. Raises `ValueError` where there is none."
+        "The same model with the temperature that was fitted to validation. `ValueError` where there is none."
         if self.fitted is None:
             raise ValueError(f"no temperature was fitted for {self.name}: it has no validation rows.")
         return replace(self, temperature=self.fitted)
@@ -121,7 +121,7 @@ class Predictor:
             yield piece, (scores / self.temperature).softmax(1).numpy()
 
     def autocast(self):
-        "The precision of the run."
+        "Arithmetic in bfloat16 where the run was trained so."
         kind = torch.device(self.device).type
         return torch.autocast(kind, torch.bfloat16) if self.bf16 else nullcontext()
 
@@ -164,13 +164,12 @@ def write_predictions(
     out,  # path of a .csv file
     **how,  # keep, root: see `new_rows`
 ) -> str:
-    """Predict and write a row for every row, in their order, and say how many there are and how many of them
-    had to be mended. What an earlier call left unfinished of the same rows, model and options is gone on
-    with; anything else begins anew, with a warning.
+    """Predict every row and write the predictions in their order. Returns how many there are, and how many
+    rows had to be mended. Where an earlier call with these rows, model and options did not finish, this one
+    goes on; what is left of any other call is written anew, with a warning.
 
     Raises `ValueError` for a file that exists, one that another process is writing, and as `new_rows` does;
-    `OSError` for a disk without room, and once there is some, the same call goes on.
-    """
+    `OSError` for a disk without room, and once there is some, the same call goes on."""
     out = Path(out)
     part, journal = out.with_name(out.name + ".part"), out.with_name(out.name + ".journal")
     with held(out), tqdm(desc="predicting", unit=" rows", disable=None) as bar:
@@ -200,7 +199,7 @@ def write_predictions(
 
 @contextmanager
 def held(out: Path):
-    "Inside, a new .csv file is this process's. `ValueError` for any other, and while another writes it."
+    "Inside, this process alone writes a new .csv file. `ValueError` for any other file, or if another does."
     if out.suffix != ".csv" or not out.absolute().parent.is_dir():
         raise ValueError(f"{str(out)!r}: predictions are written to a .csv file, in a folder that is there.")
     lock = hold(out)
@@ -214,7 +213,7 @@ def held(out: Path):
 
 
 def identity_of(predictor: Predictor, rows, how: dict) -> str:
-    "What an unfinished file must be of, for a call to go on with it; '' where rows are no file or folder."
+    "A fingerprint of rows, model and options, by which a call knows its own; '' for rows that no file holds."
     if not isinstance(rows, (str, Path)) or not Path(rows).exists():
         return ""
     place = Path(rows).absolute()
@@ -225,7 +224,7 @@ def identity_of(predictor: Predictor, rows, how: dict) -> str:
 
 
 def unfinished(part: Path, journal: Path, identity: str) -> dict:
-    "How far a file has come, of the same rows, model and options; of others it begins anew, with a warning."
+    "How far an unfinished file has come; of other rows, model or options it begins anew, with a warning."
     if journal.exists():
         noted = read_sealed(journal, ("the journal of a file of predictions", "identity size"), "remove it")
         there = part.exists() and part.stat().st_size >= noted["size"]

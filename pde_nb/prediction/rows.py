@@ -27,7 +27,7 @@ from ..data.tables import as_frame, table_pieces, text_column
 # %% ../../nbs/08_prediction/01_rows.ipynb #nw000005
 @dataclass(frozen=True, eq=False)
 class NewRows:
-    "Some rows that follow one another, read."
+    "Some consecutive rows, after they were read."
 
     first: int  # position of the first of them
     inputs: Columns | Arrays | Pictures | Texts
@@ -38,8 +38,8 @@ class NewRows:
         return len(self.inputs)
 
 
-PIECE = 8192  # rows that are read together, at least
-PICTURES = 1024  # of pictures, which are larger
+PIECE = 8192  # at least so many rows are read together
+PICTURES = 1024  # the same of pictures, which are larger
 
 
 def new_rows(
@@ -54,8 +54,7 @@ def new_rows(
     """The rows piece by piece.
 
     Raises `ValueError` for rows of another kind than the model's, for columns that are missing, and for no
-    rows at all.
-    """
+    rows at all."""
     least = PICTURES if preparation.kind in ("pictures", "pixels") else PIECE
     size = -(-least // batch) * batch
     reader = dict(table=table_rows, texts=text_rows, pictures=picture_rows).get(preparation.kind, array_rows)
@@ -68,7 +67,7 @@ def new_rows(
 
 # %% ../../nbs/08_prediction/01_rows.ipynb #nw000007
 def frames(rows, preparation: Preparation, columns: list[str], size: int, keep, skip) -> Iterator[tuple]:
-    "Position, DataFrame and kept columns of each piece of a table; None where a kept value is missing."
+    "Position, rows and kept columns of each piece of a table; a kept value that is missing is None."
     if isinstance(rows, (str, Path)):
         how = {code.name: code.how for code in preparation.codes}
         literal = [name for name in columns if name not in how or how[name].literal] + keep
@@ -111,7 +110,7 @@ def table_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iterat
 
 
 def new_cells(column, code: ColumnCode) -> Shaped[np.ndarray, " n"]:
-    "The values of new cells: numbers, nan where none fits, or categories as training spells them."
+    "The values of new cells: numbers, nan where a cell is none; or categories as training spells them."
     if code.values is None:
         return read(column, code.how)
     words, texts = pd.factorize(read(column, code.how))
@@ -121,7 +120,7 @@ def new_cells(column, code: ColumnCode) -> Shaped[np.ndarray, " n"]:
     return np.array([*spelled(texts.tolist(), code, numbers), "missing"], object)[words]
 
 
-STRANGE = 20  # rows of a piece from which on a column without one known category is another column
+STRANGE = 20  # so many rows without a single known category are another column
 
 
 def check_same_column(column, known, code: ColumnCode, at: int):
@@ -141,7 +140,7 @@ def check_same_column(column, known, code: ColumnCode, at: int):
 
 # %% ../../nbs/08_prediction/01_rows.ipynb #ec000015
 def spelled(texts: list[str], code: ColumnCode, numbers: bool) -> list[str]:
-    "Categories as training has them. `numbers`: the cells are no texts."
+    "Categories as training spells them. `numbers`: the cells were numbers, and not texts."
     known, same = set(code.values.tolist()), {}
     for value in code.values.tolist():
         same.setdefault(number_or_text(value), []).append(value)
@@ -153,7 +152,7 @@ def spelled(texts: list[str], code: ColumnCode, numbers: bool) -> list[str]:
 
 
 def number_or_text(text: str) -> int | float | str:
-    "The number that a text is, all digits of a whole one, else the text."
+    "The number that a text stands for, a whole one with all its digits; else the text."
     for kind in () if "_" in text else (int, float):  # Python takes 1_000 for a number
         with suppress(ValueError):
             return kind(text)

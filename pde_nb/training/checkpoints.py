@@ -88,8 +88,7 @@ def load_state(path, kind: str):
     """Read a state that was saved as this kind.
 
     Raises `ValueError`, with the reason, for a file that is missing, cut off, damaged, or something else;
-    `EarlierVersion` for a checkpoint of one.
-    """
+    `EarlierVersion` for a checkpoint of one."""
     try:
         with safe_open(path, "pt") as f:
             tensors = {name: f.get_tensor(name) for name in f.keys()}
@@ -112,7 +111,7 @@ def load_state(path, kind: str):
 
 # %% ../../nbs/09_training/02_checkpoints.ipynb #f5d55f2c
 def identity(run) -> str:  # a `Trainer`
-    "What a checkpoint must agree with, in one number: data, inputs, method, settings and seed."
+    "A fingerprint of what a checkpoint must agree with: data, inputs, method, settings and seed."
     settings = {k: v for k, v in asdict(run.settings).items() if k != "evaluate"}
     parts = [run.data.digest, run.source.digest, run.method.name, run.method.settings(), settings, run.seed]
     return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()[:16]

@@ -33,7 +33,7 @@ from .trainer import EVAL_BATCH, Trainer
 
 # %% ../../nbs/09_training/13_finished.ipynb #fi00007
 def predictor_of(run: Trainer, config: dict, scores: torch.Tensor) -> Predictor:  # of validation
-    "What predicts new rows as a trained run of this config would."
+    "The predictor of new rows that belongs to a trained run of this config."
     preparation = Preparation.learn(run.data, run.source)
     fitted = fit_temperature(scores.numpy(), run.data.y[run.val_rows])
     how = dict(how_it_predicts(config, preparation.kind), device=str(run.device), fitted=fitted)
@@ -46,7 +46,7 @@ def logits_of(run: Trainer, rows: np.ndarray) -> torch.Tensor:
 
 
 def how_it_predicts(config: dict, kind: str) -> dict:
-    "What of a run, on inputs of this kind, is also that of its predictor."
+    "What a predictor takes over from its run, on inputs of this kind."
     name = f"{config['method']['name']} on {config['data']}"
     return dict(batch=EVAL_BATCH.get(kind, 64), bf16=config["settings"]["bf16"], name=name)
 
@@ -55,8 +55,7 @@ def prediction_columns(data: Data, split: str, scores: torch.Tensor) -> dict[str
     """What scores predict for the rows of a split, as the columns of a table.
 
     These are row (position in the data, from 0), split, the label, what is predicted, the probability of each
-    class, the attributes, and the group that a row is judged in, or all of them where groups overlap.
-    """
+    class, the attributes, and the group that a row is judged in, or all of them where groups overlap."""
     rows, p, classes = data.rows(split), scores.softmax(1).numpy(), np.array(data.classes, object)
     columns = dict(row=rows, split=np.full(len(rows), split, object))
     columns |= dict(label=classes[data.y[rows]], predicted=classes[p.argmax(1)])
@@ -68,7 +67,7 @@ def prediction_columns(data: Data, split: str, scores: torch.Tensor) -> dict[str
 
 
 def group_of_rows(data: Data, rows) -> np.ndarray:
-    "The groups that each row is judged in, joined where they are several; '' where it is in none."
+    "The names of the groups that each row is judged in, joined where they are several; '' where none."
     groups, names = data.eval_groups, np.array(data.eval_groups.names, object)
     if not isinstance(groups, Overlap):
         return names[groups.ids[rows]]
@@ -95,8 +94,7 @@ def load(
     """The model of a run folder, ready to predict; neither its data nor other files are needed.
 
     Raises `ValueError` for a run that is not finished, damaged, or of a module of the user's own that is not
-    given.
-    """
+    given."""
     folder = Path(folder)
     record = read_record_of(folder)
     config, files = record["config"], record["files"]
@@ -130,7 +128,7 @@ def check_model(config: dict, model):
 
 # %% ../../nbs/09_training/13_finished.ipynb #fi00013
 def reopened(record: RunRecord, data: Data, model=None, device=None, inputs: dict | None = None) -> Trainer:
-    "A finished run with its selected weights, ready to predict; arguments and errors as in `evaluate_run`."
+    "A finished run with its best weights, ready to predict. Arguments and errors are as in `evaluate_run`."
     folder, config = record.folder, record.config
     if folder is None:
         raise ValueError(f"{record.name!r} is a record without weights; name the folder of the run.")
@@ -148,7 +146,7 @@ def reopened(record: RunRecord, data: Data, model=None, device=None, inputs: dic
     what = dict(weights=None, device=device, inputs=options | (inputs or {}), bf16=config["settings"]["bf16"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        any_method = Trees(by="none") if config["model"] == "trees" else Method(1)
+        any_method = Trees(by="none") if config["model"] == "trees" else Method(1)  # it does not matter which
         spec = decide(data, config["model"] if model is None else model, any_method, **what)
         run = build(spec, data, bar=False)
     load_finished(run.model, folder)
@@ -166,8 +164,7 @@ def evaluate_run(
     """Evaluate the weights in a run folder.
 
     Raises `ValueError` for an unfinished or damaged run, other data, and a model that cannot be rebuilt.
-    Warns with `RuntimeWarning` where counts are not those of the record.
-    """
+    Warns with `RuntimeWarning` where counts are not those of the record."""
     record = RunRecord.read(folder)
     run = reopened(record, data, model, device, inputs)
     if not run.data.evaluation(split).counts.any():

@@ -66,18 +66,18 @@ from .trainer import NoModel, Trainer, train
 # %% ../../nbs/09_training/14_fit.ipynb #ft00004
 @dataclass(frozen=True)
 class RunOptions(Checked):
-    "How a run is trained and kept, and what it is built on; none of it is a decision of the run itself."
+    "How a run is trained and kept: whatever is not a decision of the run itself."
 
     out: str | Path | None = None  # folder of the run; None: nothing is written
     restart: bool = False  # throw away what the folder holds
-    checkpoint_every: NonNegative = 30.0  # seconds
+    checkpoint_every: NonNegative = 30.0  # seconds between checkpoints
     bar: bool = True  # show progress
-    minutes: Positive | None = None  # that training may take, both stages; None: as long as it takes
+    minutes: Positive | None = None  # how long training may take, of both stages; None: as long as it takes
     opened: dict | None = None  # how the data was opened, for the record
     began: Callable[[Trainer, dict], None] | None = None  # called before training, with run and config
-    # of two stages: folder in which runs that have the same first one share it; None: it is in OUT/first
+    # folder where runs that have the same first stage share it; None: each has it in OUT/first
     first_in: str | Path | None = None
-    on_epoch: object = None  # told of each epoch: a function of a row, 'csv', 'tensorboard', or several
+    on_epoch: object = None  # what hears of each epoch: a function of a row, 'csv', 'tensorboard', or several
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,8 +86,8 @@ class Fit:
 
     model: nn.Module
     record: RunRecord  # as text it is the report
-    run: Trainer | None  # None when the run was finished before
-    selected: Trainer = None  # the run with the selected weights
+    run: Trainer | None  # that was trained; None where the folder had the finished run
+    selected: Trainer = None  # the run with the weights of the best epoch, trained or read
 
     def __repr__(self):
         return str(self.record)
@@ -126,7 +126,7 @@ class Fit:
         return import_module("pde_nb.deployment.model_card").model_card(self, path)
 
 # %% ../../nbs/09_training/14_fit.ipynb #ft00005
-OF_DECISIONS = "schedule", "preset", "weights", "inputs", "train_by", "device"  # not settings, of `decide`
+OF_DECISIONS = "schedule", "preset", "weights", "inputs", "train_by", "device"  # of `decide`, not settings
 
 
 def robust_fit(
@@ -143,8 +143,7 @@ def robust_fit(
     on_epoch, …), those of its decisions (`decide`: schedule, preset, weights, inputs, train_by, seed,
     device), and by their own names the fields of `Settings`, of the method and of PDE's `Schedule`, such as
     lr=1e-3 or warmup_epochs=40. Raises `ValueError` for input that cannot be used, with the remedy. On a CPU,
-    networks with large layers train faster after a call of `keep_memory`.
-    """
+    networks with large layers train faster after a call of `keep_memory`."""
     how = {f.name: options.pop(f.name) for f in fields(RunOptions) if f.name in options}
     keep = RunOptions(**how)
     asked = dict(model=model, method="pde" if method == "auto" else method)
@@ -153,15 +152,17 @@ def robust_fit(
     if isinstance(method, str) and method == "auto":
         if len(data.train_groups.variables) < 2:
             raise ValueError("method='auto' needs attributes; name one (--attribute), or take method 'jtt'.")
-        usual = dict(schedule="auto", preset=None).items()  # anything else is of one method, and refused
-        return climb(model, data, keep, **{k: v for k, v in options.items() if (k, v) not in usual})
+        for name, usual in dict(schedule="auto", preset=None).items():
+            if options.get(name, usual) == usual:
+                options.pop(name, None)  # any other value is for one method alone, and is refused
+        return climb(model, data, keep, **options)
     return fit_spec(decide(data, model, method, **options), data, **how)
 
 # %% ../../nbs/09_training/14_fit.ipynb #ft00006
 def fit_spec(spec: RunSpec, data: Data, **options) -> Fit:  # options: fields of `RunOptions`
     "Train the run of a spec, select, evaluate the test set once. Raises `ValueError` as `robust_fit` does."
     options = RunOptions(**options)
-    asked_logs(options.on_epoch, options.out)  # what cannot be used is said before the work
+    asked_logs(options.on_epoch, options.out)  # raises before the work, where a log cannot be written
     ranks = find_ranks(spec.device)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -173,8 +174,9 @@ def fit_spec(spec: RunSpec, data: Data, **options) -> Fit:  # options: fields of
     if options.began:
         options.began(run, config)
     warned = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
-    notes = [*data.notes, *filter(None, [validation_note(data)]), *run.source.notes, *warned]
-    fit = fit_run(run, config, notes, options, data)
+    found = [*data.notes, *filter(None, [validation_note(data)]), *run.source.notes, *warned]
+    run.notes = found + run.notes
+    fit = fit_run(run, config, options, data)
     run.ranks, run.called = ALONE, run.networks  # it predicts by itself, and trains no more
     return fit
 
@@ -182,9 +184,8 @@ def fit_spec(spec: RunSpec, data: Data, **options) -> Fit:  # options: fields of
 def fit_run(
     run: Trainer,  # that is built
     config: dict,
-    notes: list[str],
     options: RunOptions,
-    data: Data,  # before `train_by`: its groups are kept
+    data: Data,  # as it was before `train_by` divided it: its groups are kept in the folder
     is_first: bool = False,  # whether it is the first stage of another run
 ) -> Fit:
     "Train a run, or read how it ended; in its folder, where it has one."
@@ -192,7 +193,7 @@ def fit_run(
     with Checkpointer(folder, options.checkpoint_every, ranks) if folder else nullcontext() as keeper:
         if folder and ranks.once(is_finished, folder, config, options, data, is_first):
             return Fit(run.model, read_result(folder, run, is_first), None, run)
-        first = fit_first(run, config, notes, options, data) if run.method.first() else None
+        first = fit_first(run, config, options, data) if run.method.first() else None
         if first is None and isinstance(run.method, Fitted):
             use_first(run, run)
         order = np.asarray(run.method.order(0), np.int64)
@@ -208,17 +209,18 @@ def fit_run(
             callbacks.append(keeper)
         train(run, callbacks, options.bar)
         scores = ranks.once(lambda: {split: logits_of(run, data.rows(split)) for split in ("val", "test")})
-        record = conclude(run, config, notes, scores, first, options.minutes)
+        record = conclude(run, config, scores, first, options.minutes)
         if folder:
             ranks.once(write_result, folder, run, config, record, scores, is_first)
     return Fit(run.model, record, run, run)
 
 
-def fit_first(run: Trainer, config: dict, notes: list[str], options: RunOptions, data) -> dict:
-    "Train or read the first stage of a run, and let the method learn from it; what it was and has cost."
+def fit_first(run: Trainer, config: dict, options: RunOptions, data: Data) -> dict:
+    "Train or read the first stage of a run, and let the method learn from it. Returns what it was and cost."
     method, changes = run.method.first()
     settings = replace(run.settings, **changes)
     one = Trainer(deepcopy(run.model), run.data, run.source, method, settings, run.seed, run.ranks)
+    one.notes = [*run.notes, *one.notes]
     own = dict(config, method=describe(one.method), settings=asdict(one.settings))
     own = json.loads(json.dumps(own, default=str))
     shared = options.first_in is not None
@@ -229,27 +231,27 @@ def fit_first(run: Trainer, config: dict, notes: list[str], options: RunOptions,
         out = Path(options.first_in) / f"{one.method.name}-{content_digest(own)[:12]}"
     how = dict(out=out, restart=options.restart and not shared, on_epoch=None)
     how |= dict(minutes=options.minutes and options.minutes / 2)
-    record = fit_run(one, own, notes, replace(options, **how), data, is_first=True).record
+    record = fit_run(one, own, replace(options, **how), data, is_first=True).record
     run.notes += [f"the first stage was stopped early: {TIME_UP}"] * (record.stopped == TIME_UP)
     use_first(run, one)
-    how = dict(method=record.config["method"], epochs=len(record.curve), best_epoch=record.best_epoch)
-    return how | dict(passes=record.curve[-1]["passes"], seconds=record.seconds, stopped=record.stopped)
+    what = dict(method=record.config["method"], epochs=len(record.curve), best_epoch=record.best_epoch)
+    return what | dict(passes=record.curve[-1]["passes"], seconds=record.seconds, stopped=record.stopped)
 
 
 def use_first(run: Trainer, one: Trainer):
-    "Let the method of a run learn from a first stage; where it has none, from the run before any training."
+    "Let the method of a run learn from a first stage; where there is none, from the network as it comes."
     start, model, source = time.monotonic(), one.model, one.source
 
     def embedded(split):
         rows = one.data.rows(split)
-        few = source.kind not in ("features", "table") or len(rows) * source.shape[0] <= 500_000_000  # 2 GB
-        if isinstance(one.method, Fitted) and not few:
+        fits = source.kind not in ("features", "table") or len(rows) * source.shape[0] <= 500_000_000  # 2 GB
+        if isinstance(one.method, Fitted) and not fits:
             raise CannotRun(f"{len(rows):,} rows are too many to fit at once; take 'subsample' or 'pde'.")
         enters = nn.Flatten() if isinstance(model, BoostedTrees) else embeddings(model)
         return one.outputs(rows, enters).numpy(), one.data.y[rows], one.data.groups(split)
 
-    predicted = getattr(one.method, "predicted", None)  # what its method has learned on the way
-    some = one.train_rows[:64] if isinstance(run.method, Fitted) else one.train_rows  # it looks at a few
+    predicted = getattr(one.method, "predicted", None)  # of `ERMWithPredictions`
+    some = one.train_rows[:64] if isinstance(run.method, Fitted) else one.train_rows
     scores, y = one.outputs(some).numpy(), one.data.y[one.train_rows]
     result = FirstStageResult(model.eval(), y, scores, embedded, predicted)
     run.notes += run.method.after_first(result, run.model)
@@ -276,15 +278,15 @@ def has_more(folder: Path, minutes: float) -> bool:
 
 
 def read_result(folder: Path, run: Trainer, is_first: bool) -> RunRecord:
-    "Take the weights of a finished run, and what its method has learned; its record."
+    "Take the weights of a finished run, and what a first stage has learned. Returns the record."
 
     def read():
         for name in read_record_of(folder, REMEDY)["files"]:
-            if (folder / name).exists():  # also what is not read here may not be damaged
+            if (folder / name).exists():  # raises for a damaged file, even for one that is not read here
                 run_file(folder, name, REMEDY)
         load_finished(run.model, folder, REMEDY)
         learned = None
-        if is_first and run.method.learned:  # for the second stage
+        if is_first and run.method.learned:  # the second stage needs it
             path = run_file(folder, "learned.safetensors", REMEDY)
             learned = load_state(path, "learned")["learned"]
         if not can_go_on(folder):

@@ -47,8 +47,8 @@ class Checkpointer:
         self.folder = Path(ranks.once(writable_folder, folder))
         self.path = self.folder / "checkpoint.safetensors"
         self.written_at = time.monotonic()
-        self.signal = None  # that asked the run to stop
-        self.handlers = {}  # of the signals, as they were before
+        self.signal = None  # the signal that asked the run to stop
+        self.handlers = {}  # what the signals did before
 
     def __call__(self, run, over: bool = False):
         "Write a checkpoint if it is time, if training is over, or if the run was asked to stop."
@@ -77,7 +77,7 @@ class Checkpointer:
         self.lock = hold(self.folder)
 
     def hear(self, which: int, frame):
-        "Remember that the run was asked to stop; alone, the second time it ends at once."
+        "Remember that the run was asked to stop. A process that trains alone ends at once the second time."
         if self.signal and self.ranks.n == 1:
             raise KeyboardInterrupt
         self.signal = signal.Signals(which)
@@ -120,11 +120,11 @@ REMEDY = (
     "name another folder, or delete this one to start anew (restart=True, or pde train --restart, does so)"
 )
 COMPLETE = "Give the command of the run again to train it to its end, copy its folder whole, or name another."
-SAME_RESULT = "settings.evaluate", "settings.eval_batch"  # an epoch is chosen alike whatever these are
+SAME_RESULT = "settings.evaluate", "settings.eval_batch"  # runs come to the same whatever these are
 
 
 def flat(d: dict, prefix: str = "") -> dict:
-    "Nested settings as one level, names joined by dots."
+    "Nested settings in one dictionary, their names joined by dots."
     level = {}
     for name, value in d.items():
         level |= flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
@@ -134,19 +134,22 @@ def flat(d: dict, prefix: str = "") -> dict:
 def claim(folder: Path, config: dict, restart: bool = False):
     "Make the folder this run's own. Raises `ValueError` when another run's config is there."
     path = folder / "config.json"
-    if not path.exists() and (there := [name for name in RUN_FILES if (folder / name).exists()]):
-        raise ValueError(f"{str(folder)!r} holds a {there[0]} that is of no run; name another folder.")
+    left = [name for name in RUN_FILES if (folder / name).exists()]
+    if left and not path.exists():
+        raise ValueError(f"{str(folder)!r} holds a {left[0]} that is of no run; name another folder.")
     if restart:
         for name in ALL_FILES:
             (folder / name).unlink(missing_ok=True)
     if not path.exists():
         return write_sealed(path, config)
     there, here = flat(read_sealed(path, CONFIG, REMEDY)), flat(config)
-    names = [name for name in there | here if not name.startswith("opened") and name not in SAME_RESULT]
-    pairs = {name: (there.get(name), here.get(name)) for name in names}
-    differ = {name: pair for name, pair in pairs.items() if pair[0] != pair[1] and any(pair)}  # off: left out
+    differ = {}
+    for name in there | here:
+        was, now = there.get(name), here.get(name)
+        if was != now and (was or now) and not name.startswith("opened") and name not in SAME_RESULT:
+            differ[name] = f"{name} is {was!r} there and {now!r} here"  # a setting that is off may be missing
     if differ:
-        text = "; ".join(f"{name} is {was!r} there and {now!r} here" for name, (was, now) in differ.items())
+        text = "; ".join(differ.values())
         if config["own_model"] and "start" in differ:
             text += " (of a module of your own: call torch.manual_seed before it is made)"
         raise ValueError(f"{str(folder)!r} holds another run: {text}; {REMEDY}.")
@@ -193,10 +196,8 @@ def read_record_of(
 
 
 def run_file(folder, name: str, remedy: str = COPY_AGAIN) -> Path:
-    """A file of a finished run, as it was when the run ended.
-
-    Raises `ValueError` for one that is gone, damaged, or not of this run.
-    """
+    """A file of a finished run, as it was when the run ended. Raises `ValueError` for one that is gone,
+    damaged, or not of this run."""
     path, files = Path(folder) / name, read_record_of(folder, remedy)["files"]
     try:
         digest = file_digest(path)
@@ -236,10 +237,8 @@ def save_model(path, model: nn.Module):
 
 
 def load_finished(model: nn.Module, folder: Path, remedy: str = COPY_AGAIN):
-    """Load the selected weights of a finished run, in evaluation mode.
-
-    Raises `ValueError` when they are damaged, of another run, or of another model.
-    """
+    """Load the selected weights of a finished run, in evaluation mode. Raises `ValueError` when they are
+    damaged, of another run, or of another model."""
     path = run_file(folder, "model.safetensors", remedy)
     try:
         model.load_state_dict(read_weights(path))

@@ -28,9 +28,9 @@ def with_groups(
     data: Data,
     groups: str = "auto",  # one of `GROUPS`
     *,
-    weights="pretrained",  # these as for `robust_fit`: they say what the network sees before training
+    weights="pretrained",  # this and `device` as for `robust_fit`
     device=None,
-    out=None,  # folder of the run: what it keeps is read, where it is of the same data
+    out=None,  # folder of the run; groups that it keeps are read, if they were predicted for the same
     bar: bool = True,  # show progress
     **asked,  # model, method, schedule, preset, inputs, train_by: as for `robust_fit`
 ) -> Data:
@@ -49,12 +49,12 @@ def with_groups(
     from pde_nb.grouping.representation import represent
 
     own = isinstance(model, nn.Module)
-    # what the groups depend on: groups that were kept serve for the same alone
+    # all that predicted groups depend on; groups that were kept are those of the same alone
     reasons = dict(
         data=data.digest,
         groups=groups,
         model=type(model).__name__ if own else model,
-        own=fingerprint(model) if own else "",  # other weights see otherwise
+        own=fingerprint(model) if own else "",
         weights=str(weights),
         inputs={k: str(v) for k, v in inputs.items() if k in ("size", "max_tokens", "centre")},
         most_wrong=MOST_WRONG,

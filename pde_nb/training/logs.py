@@ -25,7 +25,7 @@ from .folder import TIME_UP
 # %% ../../nbs/09_training/06_logs.ipynb #7e38a125
 @contextmanager
 def progress_bar(run, on: bool):  # a `Trainer`
-    "A bar in epochs on standard error; it yields a function to call after each step and epoch."
+    "A bar on standard error, in epochs. It yields a function to call after each step and each epoch."
     form = "{percentage:3.0f}%|{bar:16}| {desc} [{elapsed}<{remaining}]"
     options = dict(bar_format=form, file=sys.stderr, disable=None if on else True)
     pacing = run.method.pacing
@@ -35,7 +35,8 @@ def progress_bar(run, on: bool):  # a `Trainer`
             bar.total = pacing.at_most() if run.step == 0 else bar.total
             bar.n = run.epoch + (run.step / run.n_batches if run.step else 0)
             active = len(pacing.active(run.epoch))
-            text = f"{run.method.name}: epoch {run.epoch} of {bar.total}, active {active:,}"
+            of_total = f" of {bar.total}" if bar.total else ""  # a warm-up may be open
+            text = f"{run.method.name}: epoch {run.epoch}{of_total}, active {active:,}"
             if run.curve:
                 now, (correct, n, _) = run.curve[-1]["val_worst_group_at_most"], run.best
                 text += f", worst group ≤ {100 * now:.1f} %, best {100 * correct / n:.1f} %"
@@ -46,7 +47,7 @@ def progress_bar(run, on: bool):  # a `Trainer`
 
 # %% ../../nbs/09_training/06_logs.ipynb #f23e1924
 def time_limit(seconds: float):
-    "A callback that ends a run once its time is up and there is a model."
+    "A callback that ends a run once it has trained for so long and there is a model."
 
     def end(run, over: bool):
         if not over and not run.finished and run.best_weights is not None and run.seconds >= seconds:
@@ -79,7 +80,7 @@ def curve_rows(curve: list[dict], names) -> list[EpochRow]:
     return rows
 
 # %% ../../nbs/09_training/06_logs.ipynb #lg00005
-LOGS = {"csv": "log.csv", "tensorboard": "tensorboard"}  # and what each writes, in the folder of the run
+LOGS = {"csv": "log.csv", "tensorboard": "tensorboard"}  # name of a log → what it writes in the run's folder
 
 
 def asked_logs(on_epoch, folder) -> tuple[list[str], list[Callable]]:
@@ -109,9 +110,9 @@ class Logs:
     def __init__(self, run, on_epoch, folder: Path | None, config: dict):
         self.names, self.functions = asked_logs(on_epoch, folder)
         self.folder, self.config = folder, config
-        self.told = len(run.curve)  # of a run that goes on: from where it was left
-        self.failed = set()
-        self.writer, self.written = None, 0  # of TensorBoard, and the rows that it has
+        self.told = len(run.curve)  # epochs that were told; those before a resume were
+        self.failed = set()  # names of logs and functions that have failed
+        self.writer, self.written = None, 0  # of TensorBoard, and how many rows it has written
 
     def __call__(self, run, over: bool = False):
         if len(run.curve) == self.told:

@@ -26,7 +26,7 @@ class Ranks:
         self.objects = dist.new_group(backend="gloo") if n > 1 else None
 
     def once(self, work, *args):
-        "What some work gives that rank 0 does; where it fails, all end with its error."
+        "Let rank 0 alone do some work, and give its result to all; where it fails, all end with its error."
         if self.n == 1:
             return work(*args)
         box = [None, None]  # what it gives, and its error
@@ -42,7 +42,7 @@ class Ranks:
 
     @contextmanager
     def in_turn(self):
-        "For what every rank does, the first of each machine before the others."
+        "Inside is what every rank does, the first one of each machine before the others."
         first = os.environ.get("LOCAL_RANK", "0") == "0"
         if self.n > 1 and not first:
             dist.barrier(group=self.objects)
@@ -51,7 +51,7 @@ class Ranks:
             dist.barrier(group=self.objects)
 
     def check_alike(self, what: dict):
-        "Raises `ValueError` that names in what the ranks differ."
+        "Raises `ValueError` where some of these values are not the same in all ranks, with their names."
         told = [{name: str(value) for name, value in what.items()}] * self.n
         if self.n > 1:
             dist.all_gather_object(told, told[0], group=self.objects)
@@ -59,7 +59,7 @@ class Ranks:
             raise ValueError(f"the processes train different runs: {', '.join(names)}; give all the same.")
 
     def networks(self, networks: list[nn.Module]) -> list[nn.Module]:
-        "Networks as a step calls them, with gradients of all. Raises `ValueError` for BatchNorm on CPUs."
+        "Networks wrapped so that ranks share their gradients. Raises `ValueError` for BatchNorm on CPUs."
         if self.n == 1:
             return networks
         for layer in nn.ModuleList(networks).modules():
@@ -70,11 +70,11 @@ class Ranks:
         return [DistributedDataParallel(net, **how) for net in networks]
 
     def share(self, n: int) -> slice:
-        "Which of n examples this rank takes: every so manyth; all, where there are fewer than ranks."
+        "Which of n examples this rank takes: every `self.n`-th; all where there are fewer than ranks."
         return slice(None) if n < self.n else slice(self.rank, None, self.n)
 
     def whole(self, part: Tensor, n: int) -> Tensor:
-        "The rows of n examples, of which this rank has those of its share; no gradient goes through others."
+        "The rows of all n examples, from the share of every rank; gradients go through its own share alone."
         if n < self.n or self.n == 1:
             return part
         most = -(-n // self.n)
@@ -92,9 +92,11 @@ ALONE = Ranks()
 
 
 def seed_generators(seed: int):
-    "Begin the random numbers of torch, which dropout draws from."
-    cpu_alone = not torch.accelerator.is_available()  # `manual_seed` then takes half a millisecond
-    (torch.default_generator.manual_seed if cpu_alone else torch.manual_seed)(seed)
+    "Seed the random numbers of torch, which dropout draws from."
+    if torch.accelerator.is_available():
+        torch.manual_seed(seed)
+    else:
+        torch.default_generator.manual_seed(seed)  # as `torch.manual_seed` does, half a millisecond sooner
 
 # %% ../../nbs/09_training/03_ranks.ipynb #rn000013
 def find_ranks(device: str) -> Ranks:

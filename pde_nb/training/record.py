@@ -27,8 +27,8 @@ from .trainer import Trainer, classes_of
 
 # %% ../../nbs/09_training/10_record.ipynb #rc00002
 def entries(ledger: pd.DataFrame) -> pd.DataFrame:
-    """How many examples of each group entered at each stage, in rows by the first epoch of the stage; from a
-    row for each example with its group, stage and epoch."""
+    """How many examples of each group entered at each stage: a row per stage, by its first epoch. The ledger
+    has a row for each example with its group, stage and epoch."""
     counts = ledger.groupby(["stage", "group"]).size().unstack(fill_value=0)
     stages = range(int(counts.index.max()) + 1)
     began = ledger.groupby("stage")["epoch"].min().reindex(stages).bfill()  # where nothing enters: the next
@@ -36,7 +36,7 @@ def entries(ledger: pd.DataFrame) -> pd.DataFrame:
 
 
 def rearm(text: str) -> str:
-    "The cell that was written by `csv_text`, as text."
+    "The text of a cell that `csv_text` wrote, which marks formulas by an apostrophe."
     return text[1:] if text.startswith("'") and FORMULA.match(text) else text
 
 # %% ../../nbs/09_training/10_record.ipynb #rc00003
@@ -44,7 +44,7 @@ def rearm(text: str) -> str:
 class RunRecord:
     "How a run went and what its model is worth; as text it is the report."
 
-    # what record.json holds, beside the counts
+    # what record.json holds
     config: dict  # what the run is, see `RunSpec.config`
     notes: list[str]
     best_epoch: int  # position in the curve
@@ -55,11 +55,11 @@ class RunRecord:
     curve: list[dict]  # an entry for each epoch, see `curve_entry`
     evaluated: dict[str, metrics.GroupCounts]  # split → counts
     first: dict | None = None  # of two stages, what the first was and what it has cost, see `fit_first`
-    minutes: float | None = None  # that it was given, where it was given a time
+    minutes: float | None = None  # how long it might train, where that was limited
     tried: list[dict] | None = None  # the methods that `method="auto"` has tried, see `climb`
     command: list[str] | None = None
     surroundings: dict | None = None  # versions, hardware
-    # what is beside it
+    # what is known beside it
     name: str = ""  # of the folder or file
     folder: Path | None = None  # where the weights are
     opened: dict | None = None  # how the data was opened
@@ -91,7 +91,7 @@ class RunRecord:
 
     @property
     def settings(self) -> dict:
-        "The settings that mean something: of training none, where no stage has shown an example."
+        "The settings that had an effect: only `bf16` where no stage has shown an example."
         settings = self.config["settings"]
         return settings if self.cost["passes"] else dict(bf16=settings["bf16"])
 
@@ -156,15 +156,13 @@ class RunRecord:
     __repr__ = __str__  # in a notebook, the report
 
 # %% ../../nbs/09_training/10_record.ipynb #rc00004
-WRITTEN = (  # what record.json has as it is here
-    *("config", "notes", "best_epoch", "stopped", "seconds"),
-    *("n_train", "train_counts", "curve", "first", "minutes", "tried"),
-)
+# fields that record.json holds under the same name and as they are
+WRITTEN = "config notes best_epoch stopped seconds n_train train_counts curve first minutes tried".split()
 ANOTHER = "name the folder of a training run, or its record.json; or train again"
 
 
 def bound_text(record: RunRecord) -> str:
-    "Below what no group is: the one-sided bound of 95 % for the minimum on the test set."
+    "The accuracy that no group of the test set is below, by a one-sided bound of 95 % for the minimum."
     low = metrics.worst_interval(record.counts("test"), 0.9)[0]
     return f"with 95 % confidence, one-sided, no group of the test set is below {percent(low)}"
 
@@ -187,13 +185,13 @@ def cost_lines(record: RunRecord) -> list[str]:
 
 # %% ../../nbs/09_training/10_record.ipynb #rc00005
 def judged_in(record: RunRecord, split: str) -> str:
-    "The rung that a split is judged on: one of `Guess.judged`."
+    "What a split is judged by: one of the words of `Guess.judged`."
     usual = "classes" if len(record.variables) == 1 else "labelled"
     return (record.config.get("groups") or {}).get(split, usual)
 
 
 def rung_text(record: RunRecord, split: str) -> str:
-    "What a split is judged by: which groups, and of how many examples."
+    "What a split is judged by in words: which groups, and of how many examples."
     counts, rung = record.counts(split), judged_in(record, split)
     n, member = int((counts.total > 0).sum()), int(counts.total.sum())
     rows = f"{counts.n:,} {dict(val='validation').get(split, split)} rows"
@@ -219,18 +217,17 @@ def count_split(data: Data, split: str, scores) -> metrics.GroupCounts:
     return metrics.count_correct(classes_of(scores), data.y[data.rows(split)], data.evaluation(split))
 
 
-def conclude(run: Trainer, config: dict, notes, scores: dict, first=None, minutes=None) -> RunRecord:
+def conclude(run: Trainer, config: dict, scores: dict, first=None, minutes=None) -> RunRecord:
     "What a run came to, by the scores of the rows of validation and test; `first` as of `RunRecord`."
     data = run.data
     judged = [split for split in ("val", "test") if data.evaluation(split).counts.any()]
-    notes = [*notes, *run.notes]
     if len(data.rows("test")) and "test" not in judged:
-        notes.append("no test example belongs to an evaluation group; there is nothing to report on")
+        run.notes.append("no test example belongs to an evaluation group; there is nothing to report on")
     overlap = isinstance(data.eval_groups, Overlap)
     ledger = run.ledger()
     return RunRecord(
         config=config,
-        notes=list(dict.fromkeys(notes)),
+        notes=list(dict.fromkeys(run.notes)),  # each once
         best_epoch=run.best_epoch,
         stopped=run.stopped,
         seconds=round(run.seconds, 1),

@@ -21,13 +21,12 @@ from ..data.dataset import Data
 def cannot_win(
     errors: Int[np.ndarray, " groups"],  # so far
     total: Int[np.ndarray, " groups"],  # examples of each group in the whole set; 0 for an empty group
-    best: tuple[int, int, float] | None,  # right and all of the worst group, group mean; None: no epoch yet
-    first_wins: bool = False,  # of equal worst groups the first epoch wins, not the better mean
+    best: tuple[int, int, float] | None,  # right and all of the worst group, mean over groups; None: none yet
+    first_wins: bool = False,  # of epochs with equal worst groups the first wins, not the one of better mean
 ) -> bool:
     """Whether an epoch has so many errors that it cannot be better than the best so far.
 
-    It would need a better worst group, or an equal one and a better mean over the groups.
-    """
+    It would need a better worst group, or an equal one and a better mean over the groups."""
     if best is None:
         return False
     best_correct, best_total, best_mean = best
@@ -47,7 +46,7 @@ def evaluation_order(
     groups: Groups | Overlap,
     right: Bool[np.ndarray, " n"],  # what was right when each example was last evaluated
 ) -> Int[np.ndarray, " n"]:
-    "The examples in the order in which an evaluation takes them: worst group first, errors first."
+    "The order in which examples are evaluated: those of the worst group first, and of these the errors."
     accuracy = groups.part(right).counts / np.maximum(groups.counts, 1)
     rank = np.argsort(np.argsort(accuracy, kind="stable"))  # 0 for the worst group
     if isinstance(groups, Overlap):
@@ -64,8 +63,8 @@ class Evaluation:
     correct: Int[np.ndarray, " groups"]
     seen: Int[np.ndarray, " groups"]
     total: Int[np.ndarray, " groups"]
-    right: Bool[np.ndarray, " n"]  # for examples that were not evaluated, as it was before
-    n_evaluated: int  # examples
+    right: Bool[np.ndarray, " n"]  # of examples that were not evaluated, as it was before
+    n_evaluated: int  # how many examples were evaluated
 
     @property
     def complete(self) -> bool:
@@ -73,8 +72,8 @@ class Evaluation:
 
     @property
     def score(self) -> tuple[int, int, float]:
-        """Right and all of the worst group, and the mean over groups, as `cannot_win` takes them; the least
-        upper bounds where it was cut short."""
+        """Right and all of the worst group, and the mean over groups, as `cannot_win` takes them; where it
+        was cut short, as if all the rest were right."""
         at_most = self.total - (self.seen - self.correct)
         filled = np.flatnonzero(self.total)  # an empty group is never the worst
         worst = filled[(at_most[filled] / self.total[filled]).argmin()]
@@ -94,7 +93,7 @@ def evaluate(
     chunk: int = 256,  # examples at a time
     first_wins: bool = False,  # as in `cannot_win`
 ) -> Evaluation:
-    "Evaluate, worst group first, until the best cannot be beaten any more (`alg:method`, last line)."
+    "Evaluate, the worst group first, until the best cannot be beaten any more (`alg:method`, last line)."
     total = groups.counts
     right = np.zeros(len(y), bool) if right is None else right.copy()
     order = evaluation_order(groups, right)

@@ -28,18 +28,18 @@ class Settings(Checked):
     optimiser: Literal["sgd", "adamw"] = "sgd"  # 'sgd' with momentum (not dampened), or 'adamw'
     momentum: Fraction = 0.9  # of SGD, in [0, 1)
     eps: Positive = 1e-8  # ε of AdamW, > 0
-    clip: Positive | None = None  # largest norm of the gradient; None: as it comes
-    # 'linear': to zero over all epochs, within a factor that the method sets; 'linear_first': to zero after
-    # as many steps as all epochs would have if each were as long as the first
+    clip: Positive | None = None  # a longer gradient is scaled down to this norm; None: none is
+    # 'linear': the learning rate falls to zero over all epochs, beside what the method multiplies it by;
+    # 'linear_first': to zero after as many steps as all epochs would have if each were as long as the first
     lr_decay: Literal["none", "linear", "linear_first"] = "none"
-    # as in the code of authors: of epochs with equal worst groups the first is selected, not the one with the
-    # better mean over groups; AdamW is that of old versions of transformers: ε is added before the correction
-    # for the start, and biases and weights of LayerNorm, by name, not all of one dimension, have no decay
+    # as in the code of the methods' authors: of epochs with equal worst groups the first is selected, not the
+    # one with the better mean over groups; AdamW is that of old versions of transformers, which adds ε before
+    # it corrects for the start, and which keeps from decay what is named bias or LayerNorm.weight
     as_authors: bool = False
-    # 'pruned': count no more than tells which epoch is the best; 'full': every group after every epoch
+    # 'pruned': evaluate only as far as it takes to know whether an epoch is the best; 'full': always all
     evaluate: Literal["pruned", "full"] = "pruned"
-    # stop after so many epochs of a stage without a better worst group, not in PDE's warm-up; where PDE sets
-    # its schedule itself a stage ends after so many rounds, 12 if not given
+    # stop after so many epochs of a stage without a better worst group, but not in PDE's warm-up; where PDE
+    # sets its schedule itself, a stage ends after so many rounds, 12 if not given
     patience: Count | None = None
     bf16: bool = False  # autocast to bfloat16, and pictures with the channels last in memory
 
@@ -54,7 +54,7 @@ def check_run(run):  # a `Trainer` that is being made
         )
     if method.pacing.finished(0):
         raise ValueError("the schedule has no epoch at all; give warmup_epochs or n_expansions above 0.")
-    if settings.lr_decay != "none" and run.n_epochs is None:
+    if settings.lr_decay != "none" and method.pacing.n_epochs is None:
         raise ValueError(
             f"lr_decay={settings.lr_decay!r} needs to know the number of epochs, and this method leaves it "
             "open; give epochs, or use lr_decay='none'."
@@ -62,15 +62,15 @@ def check_run(run):  # a `Trainer` that is being made
 
 # %% ../../nbs/09_training/05_settings.ipynb #2ffe30a2
 def make_optimiser(model: nn.Module, settings: Settings, fused: bool = False) -> torch.optim.Optimizer:
-    """SGD with momentum over all parameters that are trained; or AdamW, as the settings have it. Fused it is
-    one piece of work for all weights, for a GPU. Raises `ValueError` where no parameter is trained."""
+    """SGD with momentum or AdamW, as the settings say, for all parameters that are trained; `fused` updates
+    them all at once, on a GPU. Raises `ValueError` where no parameter is trained."""
     options = dict(lr=settings.lr, weight_decay=settings.weight_decay, fused=fused or None)
     trained = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
     if not trained:
         raise ValueError("the model has no weight to train; call requires_grad_() on those that are frozen.")
     if settings.optimiser == "sgd":
         return torch.optim.SGD([p for _, p in trained], momentum=settings.momentum, **options)
-    free = {name for name, p in trained if p.ndim < 2}
+    free = {name for name, p in trained if p.ndim < 2}  # of weight decay
     if settings.as_authors:
         free = {name for name, p in trained if "bias" in name or "LayerNorm.weight" in name}
     groups = [
@@ -82,7 +82,7 @@ def make_optimiser(model: nn.Module, settings: Settings, fused: bool = False) ->
 
 # %% ../../nbs/09_training/05_settings.ipynb #opt00001
 class RawEpsAdamW(torch.optim.AdamW):
-    "AdamW whose ε is added to the root of the second moment before that is corrected for its start."
+    "AdamW that adds ε to the root of the second moment before it corrects that for the start at zero."
 
     def __init__(self, groups, lr: float, eps: float, **options):
         super().__init__(groups, lr=lr, eps=eps, **options)
@@ -91,7 +91,7 @@ class RawEpsAdamW(torch.optim.AdamW):
             group["n_steps"] = 0
 
     def step(self, closure=None):
-        "A step in which torch's ε has the size that comes to the same."
+        "A step; torch adds its ε after the correction, so it is scaled to come to the same."
         for group in self.param_groups:
             group["n_steps"] = group["n_steps"] + 1 if self.state else 1
             correction = 1 - group["betas"][1] ** group["n_steps"]
@@ -103,8 +103,7 @@ def keep_memory():
     """Tell the C library to keep freed memory for the next batch.
 
     Concerns the whole process: `pde train` and `pde compare` do it, `robust_fit` leaves it to you. Does
-    nothing outside Linux with glibc, and where the environment has malloc's own variables, MALLOC_….
-    """
+    nothing outside Linux with glibc, and where the environment has malloc's own variables, MALLOC_…."""
     if any(name.startswith("MALLOC_") for name in os.environ):
         return
     options = {-3: 1 << 30, -1: (1 << 31) - 1, -2: 1 << 26}  # M_MMAP_THRESHOLD, M_TRIM_THRESHOLD, M_TOP_PAD

@@ -49,7 +49,7 @@ class RunSpec:
     groups: dict | None = None  # how groups were found that were not all labelled by hand
 
     def config(self, run: Trainer | None = None) -> dict:
-        "What config.json holds, as plain values; of a run that is built, with what only building finds."
+        "What config.json holds, as plain values; with the digests of inputs and weights, once it is built."
         own = not isinstance(self.model, str)
         weights = Path(self.weights or "none").name
         if own and Path(weights).suffix not in SUFFIXES:
@@ -81,8 +81,8 @@ def choose(
     inputs: dict | None = None,
     train_by=None,  # all as `decide` takes them
 ) -> dict:
-    """What a run is asked for, by name: the preset or None, the schedule, the model, options of the inputs,
-    and the attributes that divide the training set (None: all).
+    """What a run is to be, by name: `preset` or None, `schedule`, `model`, options of the `inputs`, and in
+    `train_by` the attributes that divide the training set (None: all).
 
     Raises `ValueError` for what is unknown or does not go together."""
     check_data(data)
@@ -116,7 +116,7 @@ def choose(
 
 
 def chosen_model(model, data: Data, base: Preset | None, network: str | None = None):
-    "A module as it is, or the name of a model; a small one gives way to that of the method, if it has one."
+    "A module as it is, or the name of a model. A method that trains one small network only takes that one."
     if isinstance(model, nn.Module):
         return model
     if not isinstance(model, (str, Path, type(None))):
@@ -164,7 +164,7 @@ def decide(
     for name in first_settings:
         lookup(name, vars(settings), "first_settings: the setting")
     replace(settings, **first_settings)  # raises for a value that is out of range
-    method = replace(bound)  # with what was left open, such as the numbers of a fixed schedule
+    method = replace(bound)  # not bound, but with what `begin` settled: the numbers of a fixed schedule
     return RunSpec(
         data=data.name,
         data_digest=data.digest,
@@ -179,7 +179,7 @@ def decide(
 
 # %% ../../nbs/09_training/11_spec.ipynb #sp00006
 def chosen_method(method, base: Preset | None, schedule, kind: str, groups) -> Method:
-    "The method before changes: that of the preset, an object as it is, or one with plain settings."
+    "The method before `changes`: that of the preset, an object as it is, or one with plain settings."
     if base:
         method = base.method
     elif isinstance(method, type):
@@ -192,9 +192,8 @@ def chosen_method(method, base: Preset | None, schedule, kind: str, groups) -> M
 
 
 def divided(data: Data, by) -> Data:
-    """The data, its training set divided by the label and some attributes, blanks and all; None: as it is.
-
-    Raises `ValueError` for unknown attributes."""
+    """The data with its training set divided by the label and the attributes `by`, where blanks stay blank;
+    None: as it is. Raises `ValueError` for unknown attributes."""
     label, *others = data.train_groups.variables
     names = list(by or others)
     if names == others:
@@ -206,10 +205,8 @@ def divided(data: Data, by) -> Data:
 
 # %% ../../nbs/09_training/11_spec.ipynb #sp00007
 def build(spec: RunSpec, data: Data, bar: bool = True, ranks: Ranks = ALONE) -> Trainer:
-    """A run that is ready to start.
-
-    Raises `ValueError` for other data than that of the spec, and for a model that does not fit it.
-    """
+    """A run that is ready to start. Raises `ValueError` for other data than that of the spec, and for a model
+    that does not fit it."""
     if data.digest != spec.data_digest:
         raise ValueError(
             f"the spec is of data with the fingerprint {spec.data_digest}, and this has {data.digest}: "

@@ -36,13 +36,11 @@ class NoModel(ValueError):
     "Training came to no model: it was stopped before the first epoch was over."
 
 
-PROGRESS = (  # where a run is, and the best so far: what a checkpoint holds beside weights and optimiser
-    *("epoch", "step", "seen", "n_steps", "seconds", "stopped", "curve"),
-    *("best", "best_weights", "best_optimiser", "right", "looks"),
+# where a run is, and the best so far: what a checkpoint holds beside weights, optimiser and method
+PROGRESS = (
+    "epoch step seen n_steps seconds stopped curve best best_weights best_optimiser right looks".split()
 )
-
-
-EVAL_BATCH = {"pixels": 256, "features": 1024, "table": 1024}  # predictions at a time, else 64
+EVAL_BATCH = {"pixels": 256, "features": 1024, "table": 1024}  # rows of a batch in evaluation, else 64
 
 
 def classes_of(scores: torch.Tensor) -> np.ndarray:
@@ -51,7 +49,7 @@ def classes_of(scores: torch.Tensor) -> np.ndarray:
 
 
 class Trainer:
-    "One training run: what is trained on what, where it is, the best so far. Raises as `check_run` does."
+    "A training run: model, data and method, how far it is, and the best so far. Raises as `check_run` does."
 
     def __init__(
         self,
@@ -71,33 +69,31 @@ class Trainer:
         self.eval_batch = EVAL_BATCH.get(source.kind, 64)
         patience = self.settings.patience
         self.method = method.begin(data.groups("train"), seed, len(self.val_rows), patience)
-        self.n_epochs = self.method.pacing.n_epochs  # None: open
         self.notes = []  # for the report
         if ranks.n > 1:
             self.notes.append(f"trained by {ranks.n} processes together, which share every batch")
         check_run(self)
-        self.epoch = self.step = 0  # that come next
-        self.seen = self.n_steps = 0  # training examples, and steps of the optimiser
-        self.seconds = 0.0  # of training
+        self.seen = self.n_steps = 0  # training examples that were shown, and steps of the optimiser
+        self.seconds = 0.0  # that training has taken
         self.stopped = None  # why training ended before the method was finished
         self.curve = []  # an entry for each epoch, see `curve_entry`
         self.best = None  # score of the best epoch
-        self.best_weights = self.best_optimiser = None  # the optimiser's only for a method that may go back
-        self.right = None  # which validation examples were right when last evaluated
-        self.looks = []  # the same for every epoch, as bits, where each is evaluated in full
+        self.best_weights = self.best_optimiser = None  # the optimiser's only where training may go back
+        self.right = None  # which validation examples were right when each was last evaluated
+        self.looks = []  # the same after every epoch, packed as bits, where all are evaluated in full
         # networks and labels on the device, and the optimiser
         settings, device = self.settings, self.device
         layout = torch.channels_last if settings.bf16 else torch.preserve_format
         self.model.to(device, memory_format=layout)
         self.own = [net.to(device) for net in self.method.attach(self.model)]
-        self.networks = [self.model, *self.own]  # all that is trained
-        self.called = self.networks  # as a step calls them
+        self.networks = [self.model, *self.own]  # all that are trained
+        self.called = self.networks  # what a step calls in their place: of several processes, wrapped ones
         if self.own:
             note = "networks are trained side by side: a pass over the data is one for each of them"
             self.notes.append(f"{len(self.networks)} {note}")
         trained = nn.ModuleList(self.networks) if self.own else self.model
         self.optimiser = make_optimiser(trained, settings, fused=device.type == "cuda")
-        # of each row of the data: class, group, and position among the training examples
+        # for each row of the data its class, its group, and its position among the training examples
         self.y = torch.as_tensor(self.data.y, device=device)
         self.groups = torch.as_tensor(self.data.train_groups.ids, device=device)
         self.examples = torch.full((len(self.data),), -1, device=device)
@@ -106,7 +102,7 @@ class Trainer:
         self.start_epoch(0)
 
     def start_epoch(self, epoch: int, step: int = 0, loss_sum: float = 0.0):
-        "Be at a step of an epoch, with the sum of the losses before it."
+        "Make a step of an epoch the one that comes next, with the sum of the epoch's losses so far."
         self.epoch, self.step = epoch, step
         precision = torch.float32 if self.device.type == "mps" else torch.float64
         self.loss_sum = torch.tensor(loss_sum, dtype=precision, device=self.device)
@@ -137,23 +133,23 @@ class Trainer:
 
     def steps(self) -> list[np.ndarray]:
         "The batches of the running epoch that are left, as rows of the data set."
-        every = self.batches_of(self.epoch)
-        self.n_batches, left = len(every), every[self.step :]
-        return left
+        whole = self.batches_of(self.epoch)
+        self.n_batches = len(whole)
+        return whole[self.step :]
 
     @cached_property
     def planned_steps(self) -> int:
-        "Steps of all epochs if each were as long as the first."
-        return len(self.batches_of(0)) * self.n_epochs
+        "How many steps all epochs would have if each were as long as the first."
+        return len(self.batches_of(0)) * self.method.pacing.n_epochs
 
     def learning_rate(self) -> float:
         "The learning rate of the next step."
-        share_done = 0.0
+        share_done, pacing = 0.0, self.method.pacing
         if self.settings.lr_decay == "linear":
-            share_done = (self.epoch + self.step / self.n_batches) / self.n_epochs
+            share_done = (self.epoch + self.step / self.n_batches) / pacing.n_epochs
         if self.settings.lr_decay == "linear_first":
             share_done = min(1.0, self.n_steps / self.planned_steps)
-        return self.settings.lr * self.method.pacing.at(self.epoch).lr_factor * (1 - share_done)
+        return self.settings.lr * pacing.at(self.epoch).lr_factor * (1 - share_done)
 
     def autocast(self):
         "Arithmetic in bfloat16 where the run asks for it."
@@ -162,7 +158,7 @@ class Trainer:
     def batch(self, rows: np.ndarray) -> Batch:
         "A batch of training as the method sees it, with what the networks say of it."
         at, ranks, n = torch.as_tensor(rows, device=self.device), self.ranks, len(rows)
-        rng = stream(self.seed, "step", self.epoch, self.step)
+        rng = stream(self.seed, "step", self.epoch, self.step)  # so a checkpoint need not keep generators
         seed_generators(int(rng.integers(2**32)) + (ranks.rank if n >= ranks.n else 0))
         with self.autocast():
             x = self.source.batch(rows, rng, ranks.share(n))
@@ -218,7 +214,7 @@ class Trainer:
         if better:
             self.best = found.score
             self.best_weights = {name: t.detach().clone() for name, t in self.model.state_dict().items()}
-            if self.method.pacing.pace:  # it sets itself, and may go back to this
+            if self.method.pacing.pace:  # a schedule that sets itself may go back to this
                 self.best_optimiser = deepcopy(self.optimiser.state_dict())
         self.curve.append(selection.curve_entry(self, found, better))
         if self.method.after_epoch(self.epoch, self.curve[-1]["val_worst_group_at_most"], better):
@@ -229,27 +225,31 @@ class Trainer:
             self.optimiser.state.clear()
         self.stop_without_progress()
 
-    def outputs(self, rows: np.ndarray, network: nn.Module | None = None) -> torch.Tensor:  # on the CPU
-        "What the model, or a part of it, gives for rows of the data set, of which each rank takes its share."
-        ranks, how = self.ranks, (self.eval_batch, self.autocast, network)
-        part = outputs(self.model, self.source, rows[ranks.share(len(rows))], *how).float()
-        return ranks.whole(part.to(ranks.device), len(rows)).cpu()
+    def outputs(self, rows: np.ndarray, forward: Callable | None = None) -> torch.Tensor:  # on the CPU
+        "What the model, or a function of a batch, gives for rows of the data set. Each rank takes its share."
+        mine = rows[self.ranks.share(len(rows))]
+        part = outputs(self.model, self.source, mine, self.eval_batch, self.autocast, forward).float()
+        return self.ranks.whole(part.to(self.ranks.device), len(rows)).cpu()
 
     def validate(self) -> selection.Evaluation:
         "Evaluate the model on validation, as far as it takes to know whether it is the best."
-        settings, labels = self.settings, self.data.y[self.val_rows]
+        y, settings = self.data.y[self.val_rows], self.settings
         whole = settings.evaluate == "full" or self.method.exact or self.method.keeps == "last"
-        best = None if whole else self.best
-        how = labels, self.val_groups, best, self.right, self.eval_batch, settings.as_authors
-        return selection.evaluate(lambda at: classes_of(self.outputs(self.val_rows[at])), *how)
+        known = dict(best=None if whole else self.best, right=self.right)
+        how = dict(chunk=self.eval_batch, first_wins=settings.as_authors)
+
+        def predict(at):
+            return classes_of(self.outputs(self.val_rows[at]))
+
+        return selection.evaluate(predict, y, self.val_groups, **known, **how)
 
     def stop_without_progress(self):
-        "Stop when the worst group has not been better in as many epochs of a stage as patience allows."
+        "End the run when as many epochs of a stage as `patience` were not the best."
         patience, pacing = self.settings.patience, self.method.pacing
         if not patience or self.stopped or pacing.pace:
             return
         stage, stages = pacing.at(self.epoch).number, [entry["stage"] for entry in self.curve]
-        if self.n_epochs is not None and stage == 0 < pacing.at(self.n_epochs - 1).number:
+        if stage == 0 and (pacing.n_epochs is None or pacing.at(pacing.n_epochs - 1).number > 0):
             return  # it is the warm-up, and an expansion is still to come
         began = stages.index(stage) if stage in stages else self.epoch  # an expansion gets its time
         if self.epoch - 1 - max(self.best_epoch, began) >= patience:
@@ -287,9 +287,10 @@ class Trainer:
             group["fused"] = self.device.type == "cuda" or None
         self.method.load_state_dict(state["method"])
         self.method.pacing.load_state_dict(state["pacing"])
-        progress = dict(state["progress"])
-        self.start_epoch(progress["epoch"], progress["step"], progress.pop("loss_sum"))
-        self.__dict__.update(progress)
+        progress = state["progress"]
+        self.start_epoch(progress["epoch"], progress["step"], progress["loss_sum"])
+        for name in PROGRESS:
+            setattr(self, name, progress[name])
 
 # %% ../../nbs/09_training/07_trainer.ipynb #trn00008
 def train(
@@ -314,7 +315,7 @@ def train(
         def tell(over=False):
             run.seconds = time.monotonic() - began
             show()
-            run.stopped = run.ranks.once(call, over)
+            run.stopped = run.ranks.once(call, over)  # the main process calls back, and all end with it
 
         try:
             while not run.finished:
