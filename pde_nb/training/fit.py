@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['OF_DECISIONS', 'LADDER', 'FEW', 'WIDE', 'DRAWS', 'AHEAD', 'RunOptions', 'Fit', 'robust_fit', 'fit_spec', 'fit_run',
-           'fit_first', 'use_first', 'fit_seeds', 'cross_fitted', 'worst_draws', 'why_enough', 'spec_of', 'climb']
+           'fit_first', 'use_first', 'fit_seeds', 'cross_fitted', 'worst_draws', 'why_enough', 'spec_of', 'right_rows',
+           'climb']
 
 # %% ../../nbs/09_training/14_fit.ipynb #ft00002
 import json
@@ -380,8 +381,9 @@ def why_enough(right: Bool[np.ndarray, " n"], data: Data) -> str | None:
         return "even a model with every row of validation right would not be surely better"
 
 
-def spec_of(name: str, data: Data, model, options: dict) -> RunSpec:
-    "The spec of a method of `LADDER`. Raises `CannotRun` for one that is of no use on this data."
+def spec_of(name: str, data: Data, model, options: dict, passes: float) -> RunSpec:
+    """The spec of a method of `LADDER`; after `passes` of PDE over the training set, plain training has no
+    more. Raises `CannotRun` for a method that is of no use on this data."""
     spec, inputs = decide(data, model, name, **options), data.inputs
     linear_pixels = inputs.kind == "pixels" and spec.method.network == spec.model
     if linear_pixels and (n := inputs.x[:1].size * data.n_classes) > WIDE:
@@ -389,7 +391,17 @@ def spec_of(name: str, data: Data, model, options: dict) -> RunSpec:
     lacking = np.setdiff1d(data.groups("train").ids, data.groups("val").ids)
     if name == "dfr_cv" and len(lacking):
         raise CannotRun(f"its head is fitted to validation, without {data.train_groups.names[lacking[0]]}")
+    if name == "dfr_cv" and passes:
+        epochs = min(spec.method.epochs, max(1, round(passes)))
+        spec = replace(spec, method=replace(spec.method, epochs=epochs))
     return spec
+
+
+def right_rows(fit: Fit, out: Path | None, groups: Groups | Overlap) -> Bool[np.ndarray, " n"]:
+    "Which rows of validation a run has right, by cross-fitting; of a run that was finished, from its folder."
+    looks = fit.run and fit.run.looks
+    looks = looks or load_state(run_file(out, "looks.safetensors", REMEDY), "looks")["looks"]
+    return cross_fitted(np.unpackbits(np.asarray(looks), axis=1, count=len(groups)).astype(bool), groups)
 
 
 def climb(
@@ -407,10 +419,10 @@ def climb(
     folder = keep.out and writable_folder(keep.out)
     if folder and (folder / "config.json").exists() and not ((folder / "auto").exists() or keep.restart):
         raise ValueError(f"{str(folder)!r} holds a run of one method; {REMEDY}.")
-    best, tried, notes, spent, why = None, [], [], 0.0, "nothing is left to try"
-    inputs, failed = data.inputs, []  # in a row
+    inputs, groups, options = data.inputs, data.evaluation("val"), options | dict(evaluate="full")
     suits_trees = inputs.kind == "table" or (inputs.kind == "features" and inputs.x.shape[1] <= FEW)
-    groups, options = data.evaluation("val"), options | dict(evaluate="full")
+    best, tried, notes, why = None, [], [], "nothing is left to try"
+    spent, passes, failed = 0.0, 0.0, []  # seconds of all; of PDE; methods in a row that were not better
     with hold(folder) if folder else nullcontext():
         for name in (name for name in LADDER if name != "trees" or suits_trees):
             if best and keep.minutes and spent >= 60 * keep.minutes:
@@ -422,21 +434,19 @@ def climb(
             out = folder and folder / "auto" / name
             own = dict(out=out, minutes=keep.minutes and keep.minutes - spent / 60)
             try:
-                fit = fit_spec(spec_of(name, data, model, options), data, **vars(keep) | own)
+                fit = fit_spec(spec_of(name, data, model, options, passes), data, **vars(keep) | own)
             except (CannotRun, NoModel) as e:
                 notes.append(f"{name} was not trained: {e}")
                 continue
             spent += fit.record.cost["seconds"]
-            seen = fit.run and fit.run.looks
-            seen = seen or load_state(run_file(out, "looks.safetensors", REMEDY), "looks")["looks"]
-            looks = np.unpackbits(np.asarray(seen), axis=1, count=len(groups)).astype(bool)
-            right = cross_fitted(looks, groups)
+            passes = fit.record.cost["passes"] if name == "pde" else passes
+            right = right_rows(fit, out, groups)
             draws = worst_draws(best[1] if best else right, right, groups)
             low, high = np.quantile(draws[:, 1], (0.025, 0.975)).tolist()
             mean, ahead = float(draws[:, 1].mean()), float((draws[:, 1] > draws[:, 0]).mean())
             found = dict(expected=mean, low=low, high=high, ahead=best and ahead)
             tried.append(dict(method=name, seconds=spent, **found))
-            text = f"{name}: expected worst group on validation rows that did not choose it {percent(mean)} "
+            text = f"{name}: expected worst group on held-out validation rows {percent(mean)} "
             text += f"[{percent(low)}, {percent(high)}], after {spent:.3g} s"
             text += f" ({fit.record.stopped})" if fit.record.stopped else ""
             notes.append(f"{text}, ahead of {best[0]} in {percent(ahead, 0)} of the draws" if best else text)
