@@ -162,12 +162,12 @@ class DFR(Fitted):
         weights, biases = [], []
         for at in subsets:
             model.fit((x[at] - mean) / scale, y[at])
-            weights.append(model.coef_)
-            biases.append(model.intercept_)
-        weight, bias = np.mean(weights, 0), np.mean(biases, 0)
-        if len(bias) == 1:  # of two classes scikit-learn has one row: the score of the second above the first
-            weight, bias = np.concatenate([-weight, weight]) / 2, np.concatenate([-bias, bias]) / 2
-        return weight, bias
+            weight, bias = model.coef_, model.intercept_
+            if len(bias) == 1:  # of two classes scikit-learn has one row, the second class over the first
+                weight, bias = np.concatenate([-weight, weight]) / 2, np.concatenate([-bias, bias]) / 2
+            weights.append(weight)
+            biases.append(bias)
+        return np.mean(weights, 0), np.mean(biases, 0)
 
     def tune(self, x, y, groups: Groups, parts: dict, rng, mean, scale) -> tuple:
         """Try all strengths and class weights. Returns, of the best, the score on held-out validation rows,
