@@ -67,7 +67,7 @@ class Method(Checked):
     network = None  # name of the only small network that it can train; None: any network will do
 
     def __init_subclass__(cls, **kwargs):
-        "Neither name nor label are inherited: without them a method is called as its class."
+        "A name and a label are not inherited: a method without them is called by the name of its class."
         super().__init_subclass__(**kwargs)
         cls.name = vars(cls).get("name", cls.__name__)
         cls.label = vars(cls).get("label", cls.name)
