@@ -174,7 +174,7 @@ def usual_run(run, make, device):
             on = {k: v.to(device) for k, v in x.items()} if isinstance(x, dict) else x.to(device)
             yield on, labels.to(device)
 
-    for epoch in range(run.n_epochs):
+    for epoch in range(run.method.pacing.n_epochs):
         model.train()
         for x, labels in batches(run.train_rows[run.method.order(epoch)], run.settings.batch_size, True):
             loss = cross_entropy(model(x), labels)
