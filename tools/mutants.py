@@ -70,12 +70,12 @@ FAULTS = {  # module → what would be wrong → the text, and what is put in it
     },
     "algorithm.schedule": {
         "the warm-up lasts an epoch longer": (
-            "self.epoch if epoch is None else epoch\n        every",
-            "1 + (self.epoch if epoch is None else epoch)\n        every",
+            "self.warmup_end = self.epoch if epoch is None else epoch",
+            "self.warmup_end = 1 + (self.epoch if epoch is None else epoch)",
         ),
         "a schedule gives every epoch in the same order": ('"order", epoch).perm', '"order", 0).perm'),
-        "resumed batches begin their epoch anew": ("if step >= start:", "if step >= start - 1:"),
-        "a long stage ends as soon as a short one": ("whole, pace.waits * took)", "whole)"),
+        "resumed batches begin their epoch anew": ("range(self.start, n_steps)", "range(n_steps)"),
+        "a long stage ends as soon as a short one": ("one_pass, pace.waits * to_best)", "one_pass)"),
         "training ends one stage too late": ("n_without_gain >= pace.tries", "n_without_gain > pace.tries"),
     },
     "methods.baselines": {
@@ -110,7 +110,7 @@ FAULTS = {  # module → what would be wrong → the text, and what is put in it
             "self.optimiser.state.clear()",
         ),
         "a batch that is not full counts as full": ("seen += len(rows)", "seen += self.settings.batch_size"),
-        "the learning rate ignores the method": ("self.method.pacing.at(self.epoch).lr_factor *", "1 *"),
+        "the learning rate ignores the method": ("pacing.at(self.epoch).lr_factor *", "1 *"),
     },
     "data.dataset": {
         "a split is not divided alike within groups": (
