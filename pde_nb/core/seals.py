@@ -15,14 +15,15 @@ import sys
 import tempfile
 import warnings
 from contextlib import suppress
+from glob import escape
 from pathlib import Path
 
 from .environment import surroundings
 
 # %% ../../nbs/01_core/05_seals.ipynb #f11e5001
-def sweep(folder, stem: str = "*"):  # stem: of files that no other process writes; "*": of all
+def sweep(folder, name: str | None = None):  # of files that no other process writes; None: of all
     "Remove the half-written files in a folder."
-    for path in Path(folder).glob(f".{stem}.pde-part-*"):
+    for path in Path(folder).glob(f".{escape(name) if name else '*'}.pde-part-*"):
         with suppress(OSError):  # left by another user
             path.unlink()
 
