@@ -85,7 +85,7 @@ FAULTS = {  # module → what would be wrong → the text, and what is put in it
         "balanced draws are as frequent as groups": ('"balanced", groups.ids', "None, groups.ids"),
     },
     "methods.jtt": {
-        "JTT shows mistakes once too often": ("upweight - (not self.as_authors)", "upweight"),
+        "JTT shows mistakes once too often": ("else self.upweight - 1", "else self.upweight"),
     },
     "methods.lff": {
         "LfF weighs what the biased network gets right": ("now[0] / (now", "now[1] / (now"),

@@ -177,12 +177,9 @@ def stream(
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(USES.index(use), *number)))
 
 # %% ../../nbs/02_algorithm/01_groups.ipynb #ae40ed86
-def random_rank(
-    groups: Groups,
-    rng: np.random.Generator,
-) -> Int[np.ndarray, " n"]:  # position of each example in a random order of its own group: 0 … n_g − 1
-    """Shuffle every group on its own, all in one pass; those that are not trusted come last. The examples of
-    group g with rank < k are k drawn from it without replacement."""
+def random_rank(groups: Groups, rng: np.random.Generator) -> Int[np.ndarray, " n"]:
+    """The position of each example in a random order of its own group, from 0; those that are not trusted
+    come last. The examples of a group with rank < k are k drawn from it without replacement."""
     shuffled = rng.permutation(len(groups))
     if groups.trusted is not None:
         shuffled = shuffled[np.argsort(~groups.trusted[shuffled], kind="stable")]

@@ -94,12 +94,9 @@ def exact_bounds(
     return lower, upper
 
 
-def worst_interval(
-    counts: GroupCounts,
-    level: float = 0.95,  # confidence level, in (0, 1)
-) -> tuple[float, float]:
-    """Interval in [0, 1] for the true accuracy of the truly worst group, accounting for the minimum; empty
-    groups are left out."""
+def worst_interval(counts: GroupCounts, level: float = 0.95) -> tuple[float, float]:
+    """Interval in [0, 1], at a confidence level in (0, 1), for the true accuracy of the truly worst group. It
+    accounts for the minimum; empty groups are left out."""
     seen = counts.total > 0
     tail = (1 - level) / 2
     lower, upper = exact_bounds(counts.correct[seen], counts.total[seen], tail, tail / seen.sum())

@@ -167,7 +167,8 @@ class ExpansionSchedule:
         first = (epoch - began) * size  # examples that the rounds of this stage have shown before
         passes = range(first // len(active), ceil((first + size) / len(active)))
         shown = [stream(seed, "pass", began, p).permutation(active) for p in passes]
-        return np.concatenate(shown)[first - passes[0] * len(active) :][:size]
+        skipped = first - passes[0] * len(active)  # of the first of these passes
+        return np.concatenate(shown)[skipped : skipped + size]
 
     def finished(self, epoch: int | None = None) -> bool:
         "Whether training is over before an epoch; None: before the one that comes next."
@@ -221,8 +222,9 @@ class ExpansionSchedule:
 
     def identity(self) -> dict:
         "What a state must agree with, as plain values."
-        schedule, pace = repr(self.plan.schedule), repr(self.pace)
-        return dict(plan=self.plan.digest, schedule=schedule, pace=pace, round_size=self.round_size)
+        rule = getattr(self.rule, "__qualname__", type(self.rule).__qualname__)
+        plain = dict(plan=self.plan.digest, schedule=repr(self.plan.schedule), pace=repr(self.pace))
+        return plain | dict(round_size=self.round_size, rule=rule)
 
     def state_dict(self) -> dict:
         "Where it is, as plain values. Epochs are whole: a running one begins anew."
@@ -231,7 +233,8 @@ class ExpansionSchedule:
 
     def load_state_dict(self, state: dict):
         "Go on from a state. Raises `ValueError`, and changes nothing, for that of another schedule."
-        check_identity(self.identity(), state)
+        check_identity(self.identity(), {"rule": "advance"} | state)  # version 0.1.0 did not write the rule
+        self.stages, self.warmup_end = [Stage()], None
         if self.pace is not None:
             self.stages = [Stage(**stage) for stage in state["stages"]]
         elif state["warmup_end"] is not None:

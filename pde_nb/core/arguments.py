@@ -27,7 +27,7 @@ def did_you_mean(name: str, known) -> str:
 def lookup(name: str, table: dict, what: str):
     "The entry of a table. Raises `ValueError` that lists the names and suggests one."
     if name not in table:
-        names = ", ".join([*map(str, table)][:100]) + " …" * (len(table) > 100)
+        names = ", ".join([*map(str, table)][:100]) + (" …" if len(table) > 100 else "")
         raise ValueError(f"{what} {name!r} is not known{did_you_mean(name, table)}; there are {names}.")
     return table[name]
 
@@ -49,7 +49,8 @@ class Range:
 def number(name: str, value, low: float, whole: bool = False, **ends) -> float | int:  # ends: of `Range`
     "A number of a range; True and False are none. Raises `ValueError` for any other, with its name."
     allowed = Range(low, **ends)
-    most = (MOST if whole else SINGLE) if allowed.high is None else allowed.high
+    largest = MOST if whole else SINGLE
+    most = largest if allowed.high is None else allowed.high
     fits = isinstance(value, Real) and not isinstance(value, bool) and low <= value <= most
     if fits and not (allowed.above and value == low) and not (allowed.below and value == most):
         if not whole or value == int(value):

@@ -89,8 +89,7 @@ def need(
 def import_torchvision():
     """The `torchvision` package with its models, also where its operators do not fit the installed torch.
 
-    Raises `ImportError` when it is not installed.
-    """
+    Raises `ImportError` when it is not installed."""
     torch = need("torch", "a network or a picture")
     library = torch.library.Library("torchvision", "FRAGMENT")  # what it declares lasts as long as the name
     try:

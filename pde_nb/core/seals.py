@@ -66,8 +66,7 @@ class InUse(ValueError):
 def hold(place: Path):  # a `FileLock`
     """The lock of a file, or of a folder, which is swept; held until `release` or the end of the process.
 
-    Raises `InUse` when another process holds it; warns where the file system has no locks.
-    """
+    Raises `InUse` when another process holds it; warns where the file system has no locks."""
     from filelock import FileLock, Timeout
 
     place = Path(place)
@@ -120,8 +119,7 @@ def read_sealed(
 ) -> dict:  # the content, without version and seal
     """A document that fits its seal and is what it must be.
 
-    Raises `ValueError` with file and remedy for any other, and for one of a later version.
-    """
+    Raises `ValueError` with file and remedy for any other, and for one of a later version."""
     what, names = document
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))

@@ -23,10 +23,8 @@ class Summary:
     n: int
 
 
-def summary(
-    values,  # one per seed
-) -> Summary:
-    "Mean over seeds, standard deviation and 95 % t interval, in the unit of the values; nan where undefined."
+def summary(values) -> Summary:
+    "Mean, standard deviation and 95 % t interval of values, one per seed, in their unit; nan if undefined."
     v = np.asarray(values, float)
     sd = float(v.std(ddof=1)) if len(v) > 1 else float("nan")
     half = float(stdtrit(max(len(v) - 1, 1), 0.975)) * sd / len(v) ** 0.5

@@ -51,8 +51,7 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
     """A classifier that is trained to be right in every group.
 
     After `fit` it has `classes_`, `n_features_in_`, `feature_names_in_` (of a DataFrame), `predictor_`,
-    `record_` (the report on the rows that were held back) and `notes_` (what a user should know).
-    """
+    `record_` (the report on the rows that were held back) and `notes_` (what a user should know)."""
 
     def __init__(
         self,

@@ -26,8 +26,7 @@ def model_card(
 ):  # a `huggingface_hub.ModelCard`
     """The card of a model: `str(card)` is its text, `card.data` its metadata.
 
-    Raises `ImportError` where huggingface_hub is missing, `ValueError` for a folder that is no finished run.
-    """
+    Raises `ImportError` without huggingface_hub, and `ValueError` for a folder without a finished run."""
     ModelCard = need("huggingface_hub", "a model card").ModelCard
     if isinstance(run, Fit):
         record, preparation = run.record, run.predictor.preparation
@@ -36,6 +35,7 @@ def model_card(
     about = facts(record, preparation)
     environment = Environment(trim_blocks=True, lstrip_blocks=True)
     environment.filters |= dict(md=escape_markdown, names=listed, percent=percent)
+    environment.globals |= dict(figures_table=figures_table, rung_text=rung_text, STARTS=STARTS)
     text = environment.from_string(CARD).render(about)
     card = ModelCard(f"---\n{card_data(about).to_yaml()}\n---\n\n{text}\n")
     if path is not None:
@@ -171,9 +171,6 @@ def facts(record: RunRecord, preparation: Preparation) -> dict:
     return dict(
         record=record,
         p=preparation,
-        figures_table=figures_table,
-        rung_text=rung_text,
-        STARTS=STARTS,
         title=" · ".join([record.method_title, network, data]),
         figures=figures,
         judged_on=dict(test="test", val="validation")[split],

@@ -60,11 +60,11 @@ def judge(
     """Predict labelled rows and count what is right in every group; a row with a blank is in none.
 
     Raises `ValueError` for a label or attribute that is not there or has no value, for a class that the
-    model does not know, and as `new_rows` does.
-    """
+    model does not know, and as `new_rows` does."""
     predictor = getattr(predictor, "predictor", predictor)
     preparation = predictor.preparation
     label, classes = label or preparation.label, np.array(preparation.classes)
+    trained = preparation.attributes  # name → values
     if isinstance(rows, (str, Path)) and (Path(rows).suffix == ".npz" or Path(rows, "x.npy").exists()):
         rows = read_arrays(rows, "x", others=[label, *preparation.attributes, *listify(attributes)])
     elif isinstance(rows, (str, Path)) and Path(rows, "metadata.csv").exists():
@@ -72,7 +72,7 @@ def judge(
     first = next(table_pieces(rows, 1), {}) if isinstance(rows, (str, Path)) else rows
     names = list(map(str, first if isinstance(first, dict) else as_frame(first).columns))
     lookup(label, dict.fromkeys(names), "label= (--label): the column")
-    there = [name for name in preparation.attributes if name in names]
+    there = [name for name in trained if name in names]
     how["keep"] = [label, *(there if attributes is None else listify(attributes))]
     kept, predicted, remarks = [], [], []
     sums = np.zeros(sum(len(code.outputs) for code in preparation.codes))  # of what the network gets
@@ -84,10 +84,7 @@ def judge(
             sums += encode(preparation.codes, piece.inputs.columns).sum(0, dtype=np.float64)
     columns = {name: np.concatenate([of[name] for of in kept]) for name in how["keep"]}
     labels, predicted = class_positions(columns.pop(label), classes, label), np.concatenate(predicted)
-    values = {
-        name: as_trained(column, preparation.attributes.get(name, ()), unlabelled)
-        for name, column in columns.items()
-    }
+    values = {name: as_trained(of, trained.get(name, ()), unlabelled) for name, of in columns.items()}
     if attributes is None:  # nobody asked for one without a value
         values = {name: column for name, column in values.items() if (column != "").any()}
     in_groups = classes if [*classes] == sorted(classes) else np.arange(len(classes)).astype(str)

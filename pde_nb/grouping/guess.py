@@ -173,7 +173,8 @@ def refine_probe(probe: Probe, x, y, codes, split, rows) -> Probe:
             weight = shifted(softmax(score[blank], 1), y[blank], split[blank], shares)
             # all classes weigh the same, a value by its share in its class; a rare one is not raised too far
             total = np.array([weight[y[blank] == c].sum(0) for c in range(len(shares))])
-            weight *= (WEIGHT * len(rest) / len(shares) * shares / np.maximum(total, 5))[y[blank]]
+            factor = WEIGHT * len(rest) / len(shares) * shares / np.maximum(total, 5)  # (classes, values)
+            weight *= factor[y[blank]]
             row, value = np.nonzero(weight > 1e-3 * weight.max())
             weights = np.append(np.ones(len(rest)), weight[row, value])
             score = fit_both(np.append(rest, blank[row]), np.append(a, value), weights)

@@ -162,11 +162,7 @@ class Method(Checked):
 
     # a batch
 
-    def loss(
-        self,
-        losses: Float[Tensor, " batch"],
-        groups: Int[Tensor, " batch"],
-    ) -> Float[Tensor, ""]:
+    def loss(self, losses: Float[Tensor, " batch"], groups: Int[Tensor, " batch"]) -> Float[Tensor, ""]:
         "One number from the losses of a batch and the ids of its training groups."
         return losses.mean()
 

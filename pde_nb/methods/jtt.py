@@ -116,7 +116,7 @@ class JTT(Method):
         "All examples with the copies of the mistakes, in a new order; `ValueError` before a first stage."
         if self.wrong is None:
             raise ValueError("method 'jtt' knows no mistakes before its first stage; use robust_fit.")
-        more = np.repeat(self.wrong, self.upweight - (not self.as_authors))
-        copies = np.concatenate([np.arange(len(self.groups)), more])
+        extra = self.upweight if self.as_authors else self.upweight - 1  # beside the one of every example
+        copies = np.concatenate([np.arange(len(self.groups)), np.repeat(self.wrong, extra)])
         shown = stream(self.seed, "order", epoch).permutation(copies)
         return shown[: len(self.groups)] if self.short else shown

@@ -22,7 +22,7 @@ from safetensors.torch import save
 from torch import nn
 
 from ..algorithm.groups import Groups
-from ..core.seals import file_digest, hold, read_sealed, writable_folder, write_sealed, write_whole
+from ..core import seals
 from ..core.tables import csv_text
 from ..data.blanks import Guess
 from ..data.inputs import COPY_AGAIN
@@ -44,7 +44,7 @@ class Checkpointer:
         ranks: Ranks = ALONE,  # the processes that train the run; the main one writes
     ):
         self.every, self.ranks, self.lock = every, ranks, None
-        self.folder = Path(ranks.once(writable_folder, folder))
+        self.folder = Path(ranks.once(seals.writable_folder, folder))
         self.path = self.folder / "checkpoint.safetensors"
         self.written_at = time.monotonic()
         self.signal = None  # the signal that asked the run to stop
@@ -74,7 +74,7 @@ class Checkpointer:
 
     def open(self):
         "Hold the folder."
-        self.lock = hold(self.folder)
+        self.lock = seals.hold(self.folder)
 
     def hear(self, which: int, frame):
         "Remember that the run was asked to stop. A process that trains alone ends at once the second time."
@@ -141,8 +141,8 @@ def claim(folder: Path, config: dict, restart: bool = False):
         for name in ALL_FILES:
             (folder / name).unlink(missing_ok=True)
     if not path.exists():
-        return write_sealed(path, config)
-    there, here = flat(read_sealed(path, CONFIG, REMEDY)), flat(config)
+        return seals.write_sealed(path, config)
+    there, here = flat(seals.read_sealed(path, CONFIG, REMEDY)), flat(config)
     differ = {}
     for name in there | here:
         was, now = there.get(name), here.get(name)
@@ -165,20 +165,19 @@ def can_go_on(folder) -> bool:
 def write_record_of(folder, content: dict):
     "Write the record of a run that is finished, with the digests of its files."
     there = [name for name in SEALED_FILES if Path(folder, name).exists()]
-    files = {name: file_digest(Path(folder, name)) for name in there}
-    write_sealed(Path(folder) / "record.json", dict(content, files=files))
+    files = {name: seals.file_digest(Path(folder, name)) for name in there}
+    seals.write_sealed(Path(folder) / "record.json", dict(content, files=files))
 
 
 def take_run(source: Path, folder: Path, **changes):
     "Copy a finished run into a folder that is held, in place of its own; the record, with changes, last."
     plain = read_record_of(source)
-    if (folder / "first").is_dir():
-        hold(folder / "first").release()  # which sweeps it; `folder` itself is held
+    seals.sweep(folder / "first")
     for name in ALL_FILES:
         (folder / name).unlink(missing_ok=True)
     for name in plain.pop("files"):
         (folder / name).parent.mkdir(exist_ok=True)
-        write_whole(folder / name, lambda part: shutil.copyfile(run_file(source, name), part))
+        seals.write_whole(folder / name, lambda part: shutil.copyfile(run_file(source, name), part))
     write_record_of(folder, plain | changes)
 
 
@@ -192,7 +191,7 @@ def read_record_of(
         raise ValueError(
             f"{str(folder)!r} is not the folder of a finished run: it has no record.json. {COMPLETE}"
         )
-    return read_sealed(path, RECORD, remedy)
+    return seals.read_sealed(path, RECORD, remedy)
 
 
 def run_file(folder, name: str, remedy: str = COPY_AGAIN) -> Path:
@@ -200,7 +199,7 @@ def run_file(folder, name: str, remedy: str = COPY_AGAIN) -> Path:
     damaged, or not of this run."""
     path, files = Path(folder) / name, read_record_of(folder, remedy)["files"]
     try:
-        digest = file_digest(path)
+        digest = seals.file_digest(path)
     except OSError as e:
         raise ValueError(f"cannot read {str(path)!r} ({e.strerror or e}); {remedy}.") from None
     if digest != files.get(name):
@@ -233,7 +232,7 @@ def save_model(path, model: nn.Module):
     "The weights alone, under the model's own names, as a safetensors file that other programs read."
     state = model.state_dict().items()
     weights = {name: t.cpu().clone(memory_format=torch.contiguous_format) for name, t in state}
-    write_whole(path, lambda temporary: temporary.write_bytes(save(weights, {"format": "pt"})))
+    seals.write_whole(path, lambda temporary: temporary.write_bytes(save(weights, {"format": "pt"})))
 
 
 def load_finished(model: nn.Module, folder: Path, remedy: str = COPY_AGAIN):
@@ -249,4 +248,4 @@ def load_finished(model: nn.Module, folder: Path, remedy: str = COPY_AGAIN):
 
 def write_csv(path, columns: dict[str, np.ndarray], end: str = "\r\n"):
     "Write a table as CSV, see `csv_text`."
-    write_whole(path, lambda part: part.write_text(csv_text(columns, end=end), "utf-8", newline=""))
+    seals.write_whole(path, lambda part: part.write_text(csv_text(columns, end=end), "utf-8", newline=""))

@@ -93,11 +93,9 @@ OLD_ADAMW = replace(TEXT, as_authors=True)  # that of old transformers
 TEXT_RELEASED = replace(OLD_ADAMW, eps=1e-6, lr_decay="linear_first")
 TEXT_PLAN = Schedule(15, 300, 2, n_expansions=47, cap=150)
 TEXT_GROWN_RELEASED = PDE(108, replace(TEXT_PLAN, draw="replacement"), expansion_lr=1.0)
-TEXT_TWICE = JTT(5, first_epochs=2, upweight=6, first_settings=dict(lr=2e-5))
 FIRST_SGD = dict(lr=2e-5, weight_decay=0.0, batch_size=24)
 TEXT_MISTAKES = JTT(3, first_epochs=3, upweight=6, first_settings=FIRST_SGD, as_authors=True)
 SHORT = dict(max_tokens=300)
-BERT = dict(model="bert-base-uncased", inputs=SHORT)
 DISTIL = dict(model="distilbert-base-uncased", inputs=SHORT)
 DIVIDED = dict(DISTIL, train_by=("black",))
 
@@ -106,8 +104,8 @@ CIVILCOMMENTS = [
     Preset("released", TEXT_GROWN_RELEASED, TEXT_RELEASED, **DISTIL),
     Preset("paper", Method(5), TEXT, **DISTIL),
     Preset("paper", GroupDRO(5), TEXT, **DIVIDED),
-    Preset("paper", TEXT_TWICE, TEXT, **DISTIL),
-    Preset("authors", TEXT_MISTAKES, OLD_ADAMW, **BERT),
+    Preset("paper", JTT(5, first_epochs=2, upweight=6, first_settings=dict(lr=2e-5)), TEXT, **DISTIL),
+    Preset("authors", TEXT_MISTAKES, OLD_ADAMW, model="bert-base-uncased", inputs=SHORT),
     Preset("paper", LfF(5), TEXT, **DIVIDED),
     Preset("paper", EIIL(5, as_authors=True), TEXT, **DIVIDED),
     Preset("paper", DFR(5), TEXT, **DIVIDED),

@@ -109,7 +109,8 @@ def evaluate(
 # %% ../../nbs/09_training/01_selection.ipynb #cd95ed00
 def validation_note(data: Data) -> str:
     "Which groups have too few validation examples to judge by, and how many are needed; '' where none has."
-    coarse, fine = (int(np.ceil((float(detectable_difference(1)) / d) ** 2)) for d in (0.25, 0.05))
+    of_one = float(detectable_difference(1))  # of n examples it is so much over the root of n
+    coarse, fine = (int(np.ceil((of_one / difference) ** 2)) for difference in (0.25, 0.05))
     groups = data.evaluation("val")
     every = zip(groups.counts.tolist(), groups.names, data.eval_groups.counts)
     few = sorted((n, f"{name} ({n or 'none'})") for n, name, anywhere in every if anywhere and n < coarse)
