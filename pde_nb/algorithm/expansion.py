@@ -32,7 +32,7 @@ def draw_order(
     total = int(sum(sizes))
     if total > len(unused):
         raise ValueError(
-            f"the schedule asks for {total:,} more examples in {len(sizes)} expansions, "
+            f"the schedule asks for {total:,} more examples (expansions: {len(sizes)}), "
             f"but only {len(unused):,} of {len(groups):,} are unused after the warm-up; "
             "let it expand less often, or by fewer."
         )
@@ -65,7 +65,7 @@ class Schedule(Checked):
         if isinstance(by, (tuple, list)):
             by = tuple(checked(f"expand_by[{i}]", size, Count) for i, size in enumerate(by))
             if number not in (None, len(by)):
-                raise ValueError(f"n_expansions={number}: expand_by lists {len(by)} expansions.")
+                raise ValueError(f"n_expansions={number}: expand_by lists {len(by)}.")
         else:
             by = checked("expand_by", by, Count)
         object.__setattr__(self, "expand_by", by)

@@ -244,8 +244,8 @@ def warn_of_gaps(judged: Groups | Overlap, train: Groups, what: str):
     if len(gaps):
         names = ", ".join(np.array(train.names)[gaps[:5]])
         warnings.warn(
-            f"{what} has no example of {len(gaps)} groups that are trained on ({names}), so worst_group says "
-            "nothing about them.",
+            f"{what} has no example of groups that are trained on ({len(gaps)}: {names}), so worst_group "
+            "says nothing about them.",
             stacklevel=3,
         )
 

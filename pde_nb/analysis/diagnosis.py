@@ -7,8 +7,8 @@ __all__ = ['SMALL_PART', 'FOLDS', 'PENALTIES', 'FAILING', 'SELDOM', 'MOSTLY', 'M
            'INPUT_NAMES', 'SAYS', 'agreeing', 'cramers_v', 'association', 'halves', 'strength', 'growth_ratio',
            'spurious_first', 'parts_of', 'probe', 'folds_of', 'balanced_accuracy', 'shortcut_test', 'worst_gain',
            'probe_rows', 'small_inputs', 'word_counts', 'projected', 'shortcut_verdict', 'condition_verdict', 'examine',
-           'overall_verdict', 'group_figures', 'next_labels', 'alike', 'labels_after', 'suggestion', 'Diagnosis',
-           'diagnose', 'candidates', 'reasons', 'listed', 'details', 'attribute_lines']
+           'group_figures', 'next_labels', 'alike', 'labels_after', 'suggestion', 'Diagnosis', 'diagnose', 'candidates',
+           'reasons', 'listed', 'details', 'attribute_lines']
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #697dc95a
 import json
@@ -32,6 +32,7 @@ from ..core.statistics import Z, detectable_difference, wilson_interval
 from ..core.tables import Table, percent, share_text
 from ..data.batches import decode_all
 from ..data.blanks import known_values
+from ..data.columns import option
 from ..data.dataset import Data, check_data
 from ..data.examples import Pictures
 from ..data.inputs import make_source
@@ -379,12 +380,6 @@ def examine(
         looks_spurious=known["v_low"] > 0 and worse,
     )
 
-# %% ../../nbs/10_analysis/01_diagnosis.ipynb #e56679fa
-def overall_verdict(attributes: list[dict]) -> str:
-    "The verdict of the attribute that is worst."
-    verdicts = [a.get("verdict") for a in attributes]
-    return next((v for v in ("likely", "unclear", "unlikely") if v in verdicts), "unclear")
-
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #b8ca0ab6
 def group_figures(groups: Groups, data: Data) -> list[dict]:
     """Each group that has examples, with the number of them in training (`groups`) and on validation, and the
@@ -476,8 +471,9 @@ def labels_after(run, most: int = 1500) -> list[dict]:
 def suggestion(verdict: str, attributes: list[dict], groups: Groups, command: str) -> dict:
     "The method for this verdict, its command, which begins as the one given, and the reason."
     smallest = int(groups.counts[groups.counts > 0].min())
+    rows = f"{smallest:,} row{'s' * (smallest > 1)}"
     why = dict(
-        likely=f"auto takes the cheapest method that is enough; the smallest group has {smallest:,} rows",
+        likely=f"auto takes the cheapest method that is enough; the smallest group has {rows}",
         unclear="run this first, then the same with --method auto, and compare worst groups on validation",
         unlikely="nothing speaks against plain training; compare the groups afterwards",
     )[verdict]
@@ -567,7 +563,8 @@ def diagnose(
     if len(groups.variables) > 2 and 2 <= n_combinations <= MAX_VALUES:  # all that divide it together
         named[" × ".join(groups.variables[1:])] = groups.ids % n_combinations
     attributes = [examine(name, a, data, x[: len(rows)], rows, weight, rng) for name, a in named.items()]
-    verdict, notes = overall_verdict(attributes), tuple(data.notes)
+    verdicts, notes = {a.get("verdict") for a in attributes}, tuple(data.notes)
+    verdict = next((v for v in ("likely", "unclear", "unlikely") if v in verdicts), "unclear")  # of the worst
     if data is not whole:
         notes += (f"these tests saw the {len(train):,} labelled rows of training and validation alone",)
     return Diagnosis(
@@ -586,14 +583,16 @@ def diagnose(
 
 
 def candidates(columns: dict, y: Int[np.ndarray, " n"]) -> list[dict]:
-    """Columns (name → values) with 2 to `MAX_VALUES` different values: `name`, `n_values`, and `cramers_v`
-    with the label, the strongest first."""
+    """Columns (name → values) with 2 to `MAX_VALUES` different values: `name`, `n_values`, `cramers_v` with
+    the label, and whether it `settles` that; the strongest first."""
     possible = []
     for name, values in columns.items():
         different, codes = np.unique(np.asarray(values), return_inverse=True)
         if 2 <= len(different) <= MAX_VALUES:
-            v = cramers_v(crosstab(y, codes).count)
-            possible.append(dict(name=name, n_values=len(different), cramers_v=v))
+            table = crosstab(y, codes).count
+            found = dict(name=name, n_values=len(different), cramers_v=cramers_v(table))
+            settles = found["cramers_v"] > 0.9 and not table[~agreeing(table)].any()
+            possible.append(found | dict(settles=bool(settles)))
     return sorted(possible, key=lambda c: -c["cramers_v"])
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #968969ec
@@ -601,12 +600,14 @@ SAYS = dict(yes="says yes", no="says no", open="cannot tell")
 
 
 def reasons(d: Diagnosis) -> list[str]:
-    "Why the verdict is what it is, one line for each attribute that varies."
+    "Columns that settle the label; then why the verdict is what it is, for each attribute that varies."
     lines = []
+    for of in (*d.attributes, *d.candidates):
+        if of.get("state") == "no conflict" or of.get("settles"):
+            lines.append(f"{of['name']} settles the label: no training example conflicts with it.")
+            why = "If it is the label in other words, or known only after it, leave it out"
+            lines.append(f"{why}: {option(of['name'], 'drop')}. Else collect examples that conflict.")
     for a in d.attributes:
-        if a["state"] == "no conflict":
-            lines.append(f"{a['name']}: no training example conflicts with the label; nothing can be tested.")
-            lines.append("Collect some; or leave it out, if it is the label under another name.")
         if a["state"] == "examined":
             condition, shortcut = (SAYS[a["says"][test]] for test in ("condition", "shortcut"))
             first = "nothing can be learned from these inputs"
@@ -652,8 +653,7 @@ def details(d: Diagnosis) -> list[str]:
             rows.append((group, split, n, share_text(*gain, 0, "+")))
         lines += [*listed(("group", "rows of", "there", "gain"), rows), ""]
     lines.append(f"suggestion: {d.suggestion['why']}")
-    if d.examined or not d.candidates:  # else one of the columns is to be named first
-        lines.append(f"  {d.suggestion['command']}")
+    lines += [f"  {d.suggestion['command']}"] * bool(d.examined)  # else an attribute is to be named first
     return lines + [f"note: {note}" for note in d.notes]
 
 

@@ -24,8 +24,8 @@ def diagnose(*, opened: DataOptions, json: Json = None):
     from pde_nb.data.published import BENCHMARKS
     from pde_nb.grouping.labelling import describe_labels
 
-    data, columns, words = opened.open(), None, data_words(opened.opened())
-    train = command_line("train", *words)
+    data, columns = opened.open(), None
+    train = command_line("train", *data_words(opened.opened()))
     if not opened.attribute and opened.data not in BENCHMARKS:
         used = {opened.label, opened.split or "split", *(opened.text or ()), opened.image}
         used |= {row[0] for row in data.columns.rows if row[1] == "left out"} if data.columns else set()
@@ -35,9 +35,10 @@ def diagnose(*, opened: DataOptions, json: Json = None):
     labels, lines = describe_labels(data) if data.partial else [], []
     try:
         said = pde_nb.diagnose(data, columns=columns, command=train)
-        found, lines = said.to_dict(), [said.suggestion["command"]]
-        if said.candidates:
-            lines = [command_line("diagnose", *words, "--attribute", said.candidates[0]["name"])]
+        found, free = said.to_dict(), [of["name"] for of in said.candidates if not of["settles"]][:1]
+        again = command_line("diagnose", *data_words(opened.opened() | dict(attribute=free)))
+        if not said.examined:  # else what to type stands in the text
+            lines = [again if free or opened.attribute else said.suggestion["command"]]
     except ValueError as e:
         if not labels:
             raise
@@ -46,7 +47,8 @@ def diagnose(*, opened: DataOptions, json: Json = None):
         again = data_words(opened.opened() | dict(attribute=of["name"]))
         lines.append(command_line("data", "sample", *again, "--out", "to_label.csv"))
     answer(json, found | dict(known=labels), *(of["text"] for of in labels), said)
-    say_next(*lines)
+    if lines:
+        say_next(*lines)
 
 
 def shown_columns(opened: DataOptions, n: int):  # a `DataFrame` of n rows

@@ -32,7 +32,8 @@ def predict(
 
     Args:
         run: folder of the run
-        data: .csv, .tsv or .parquet file, .npy or .npz file, folder of pictures, or a picture
+        data: .csv, .tsv, .parquet, .arrow, .npy or .npz file; folder of .parquet, .arrow, .npy or picture
+            files; or a picture
         out: the file of the predictions
         keep: columns to carry along, as an id
         root: folder of the pictures that a table names; default that of the table
@@ -67,8 +68,8 @@ def evaluate(
     Args:
         run: folder of the run
         split: part of the run's own data: train, val or test
-        other: .csv, .tsv, .parquet or .npz file, folder of .npy files, or of pictures with metadata.csv;
-            with labels
+        other: .csv, .tsv, .parquet, .arrow or .npz file; folder of .parquet, .arrow or .npy files, or of
+            pictures with metadata.csv; with labels
         label: column of the labels of --other; default as in training
         attribute: columns of the attributes of --other; default those of training that are there
         data: file or folder of the run's data, where it is no longer where it was

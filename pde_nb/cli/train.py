@@ -8,6 +8,7 @@ __all__ = ['train', 'compare', 'workers', 'run_lines']
 # %% ../../nbs/14_cli/03_train.ipynb #tr0004
 import sys
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pde_nb
@@ -74,7 +75,8 @@ def train(
         out = f"runs/{data.name}-{method}-{Path(model).name}-seed{seed}"
     how = dict(out=out, restart=restart, minutes=minutes, opened=opened.absolute(), began=say_plan)
     fit = pde_nb.robust_fit(data=data, method=method, seed=seed, **how, **options)
-    told = ["", fit.record]
+    rest = [note for note in fit.record.notes if note not in data.notes]  # the others stand above
+    told = ["", replace(fit.record, notes=rest)]
     if not fit.run:
         told.insert(0, "this run had ended before; where its time was up, a larger --minutes lets it go on:")
     if not is_main():

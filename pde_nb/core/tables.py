@@ -100,15 +100,16 @@ DASH = "–"
 
 
 def fixed(value: float, places: int = 1, sign: str = "") -> str:
-    "A number with so many places; `sign='+'` puts a plus before those that are not negative."
-    return f"{round(value, places) + 0.0:{sign}.{places}f}"  # + 0.0: no −0
+    "A number with so many places; `sign='+'` puts a plus before those above 0. What rounds to 0 has no sign."
+    rounded = round(value, places) + 0.0  # + 0.0: no −0
+    return f"{rounded:{sign * bool(rounded)}.{places}f}"
 
 
 def percent(
     value: float | None,  # a share in [0, 1], or a difference of shares
     places: int = 1,
     mark: str = " %",  # behind the number; "" in a column whose head says percent
-    sign: str = "",  # "+": a plus before what is not negative
+    sign: str = "",  # "+": a plus before what is above 0
 ) -> str:
     "A share as text, in percent; a dash for None and nan."
     if value is None or math.isnan(value):

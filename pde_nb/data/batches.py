@@ -74,11 +74,8 @@ def decode(
     size: int,  # side of the square, in pixels
     centre: int | None = None,  # side of the square that is cut out of the file's middle first; None: none
 ) -> UInt8[np.ndarray, "3 size size"]:  # red, green, blue
-    """One picture as 8-bit RGB, of an animation its first frame.
-
-    Raises `ValueError`, naming the file, for one that is missing, empty, cut off, damaged, too large or no
-    picture.
-    """
+    """One picture as 8-bit RGB, of an animation its first frame. Raises `ValueError`, with the name, for a
+    file that is missing, damaged, too large or no picture."""
     try:
         with Image.open(path) as image:
             image.load()

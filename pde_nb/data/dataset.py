@@ -20,6 +20,7 @@ from ..algorithm.groups import Groups, Overlap, as_column, overlapping_groups, r
 from ..core.arguments import lookup, number
 from ..core.tables import Table
 from pde_nb.data.blanks import (
+    UNLABELLED,
     Guess,
     attribute_groups,
     blank_cells,
@@ -341,6 +342,8 @@ def complete_split(split, groups, seed: int, remarks) -> Int8[np.ndarray, " n"]:
     if split is None:
         text = "/".join(map(str, SHARES))
         made = f"one was made at random within groups, shares {text}, seed {seed}"
+        if any(UNLABELLED in name for name in groups.names):
+            made += "; once more blanks are filled in, it is another: split.csv of a run keeps this one"
         remarks.append((f"no split was given: {made}", False))
         return divide_groups(groups, SHARES, seed)
     split = split_codes(split)
@@ -378,7 +381,7 @@ def _note_pictures_twice(inputs: Pictures, split, remarks):
     _, first, same = np.unique(files.astype(str), return_index=True, return_inverse=True)
     other = split != split[first][same]
     if other.any():
-        twice = f"{other.sum():,} pictures are in more than one split, such as {files[other][0]!r}"
+        twice = f"more than one split has {other.sum():,} of the pictures, such as {files[other][0]!r}"
         remarks.append((f"{twice}: what is measured on them is not on unseen data", True))
 
 # %% ../../nbs/04_data/04_data.ipynb #268577c5

@@ -32,10 +32,7 @@ from .hubs import load_pretrained
 
 # %% ../../nbs/04_data/11_inputs.ipynb #9f07c53f
 def load_tokenizer(tokenizer):
-    """The tokenizer of a name or folder; an object is returned as it is.
-
-    Raises `ValueError` when there is none to be had, or it is not usable here.
-    """
+    "The tokenizer of a name or folder; an object as it is. Raises `ValueError` for none that is usable here."
     if tokenizer is None:
         raise ValueError(
             "texts need tokenizer=…: a tokenizer of the transformers library, its name, or a folder."
@@ -239,10 +236,8 @@ def make_source(
     cache=None,  # of pictures: a folder; None: `cache_folder()`; 'memory': nothing on disk
     progress: bool = True,  # show progress bars
 ) -> Source:
-    """The source of a data set's inputs.
-
-    Raises `ValueError` for settings that do not belong to its kind, and as the sources do.
-    """
+    """The source of a data set's inputs. Raises `ValueError` for settings that do not belong to its kind, and
+    as the sources do."""
     inputs, kind = data.inputs, data.inputs.kind
     device = check_device(device)
     texts = dict(tokenizer=tokenizer, max_tokens=max_tokens)

@@ -47,17 +47,9 @@ def read_file(path: Path):
         return datasets.Dataset(table.drop_columns(numbers))
 
 # %% ../../nbs/04_data/07_opening.ipynb #ac9eb2dc
-def from_parquet(
-    path,  # .parquet or .arrow file, folder of them, or folder of a saved Hugging Face data set
-    label: str,  # columns, as in `from_table`
-    attribute=None,
-    *,
-    split: str | None = "split",  # column of the split, used when it is there; folders train, test, … else
-    **options,  # of `from_table`
-) -> Data:
-    """Data from Parquet or Arrow, as `from_hf` makes it.
-
-    Raises `ValueError` for files that are cut off or do not fit together, and as `from_hf` does."""
+def from_parquet(path, label: str, attribute=None, *, split: str | None = "split", **options) -> Data:
+    """Data from a Parquet or Arrow file, a folder of them, or a saved Hugging Face data set. Raises
+    `ValueError` for files that are cut off or do not fit together, and as `from_hf` does."""
     options = {"name": Path(path).name.partition(".")[0]} | options
     return from_hf(read_files(path, split), label, attribute, split=split, **options)
 

@@ -64,6 +64,7 @@ def table_pieces(
     path = Path(path).expanduser()
     if not path.is_file():
         near = did_you_mean(path.name, [file.name for file in path.parent.glob("*") if file.is_file()])
+        near += ", but a folder of this name, without a table" * path.is_dir()
         if path.name == "metadata.csv":
             near += "; write it: a row for each picture, with its file name, label and attributes"
         raise ValueError(f"there is no file {path}{near}.")
@@ -241,7 +242,7 @@ def text_column(
     empty = [row for row, text in enumerate(texts) if not text.strip()]
     if missing == "error" and empty:
         raise ValueError(
-            f"the column {column.name!r} has {len(empty):,} empty texts, the first in row {empty[0]}; "
+            f"the column {column.name!r} has no text in {len(empty):,} cells, the first in row {empty[0]}; "
             "drop those rows, or keep them with missing='fill'."
         )
     return np.array(texts, object)

@@ -99,7 +99,7 @@ rightly in {{ of.figures.accuracy | percent }} of labelled examples that were le
 counted for a wrong group.
 {% endfor %}
 {% if rungs.val == "predicted" %}
-- The epoch was chosen by the worst of {{ rung_text(record, "val") }}.
+- The model was chosen by the worst of {{ rung_text(record, "val") }}.
 {% endif %}
 {% if rungs.test in ("predicted", "some") %}
 - The test figures by group are of {{ rung_text(record, "test") }}\

@@ -8,6 +8,7 @@ __all__ = ['MOVED', 'OTHER_SHARE', 'Judged', 'judge', 'groups_of_labelled', 'cla
 # %% ../../nbs/12_deployment/02_other_data.ipynb #ju000004
 from collections import Counter
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +20,9 @@ from ..core.arguments import lookup
 from ..data.blanks import blank_cells, dates_as_text, known_groups, plain_text
 from ..data.columns import says_missing
 from ..data.encoding import encode
+from ..data.hubs import named_frame
 from ..data.inputs import Preparation
-from ..data.opening import read_arrays
+from ..data.opening import files_of, read_arrays, read_files
 from ..data.tables import as_frame, table_pieces
 from ..prediction.predictor import Predictor
 from ..prediction.rows import number_or_text
@@ -69,6 +71,8 @@ def judge(
         rows = read_arrays(rows, "x", others=[label, *preparation.attributes, *listify(attributes)])
     elif isinstance(rows, (str, Path)) and Path(rows, "metadata.csv").exists():
         rows = Path(rows, "metadata.csv")
+    elif isinstance(rows, (str, Path)) and Path(rows).suffix != ".parquet" and files_of(Path(rows)):
+        rows, _ = named_frame(read_files(rows), {label, *preparation.attributes, *listify(attributes)})
     first = next(table_pieces(rows, 1), {}) if isinstance(rows, (str, Path)) else rows
     names = list(map(str, first if isinstance(first, dict) else as_frame(first).columns))
     lookup(label, dict.fromkeys(names), "label= (--label): the column")
@@ -79,7 +83,7 @@ def judge(
     for piece, p in predictor.pieces(rows, **how):
         kept.append(piece.kept)
         predicted.append(p.argmax(1))
-        remarks += piece.remarks.tolist()
+        remarks += piece.remarks
         if preparation.codes:
             sums += encode(preparation.codes, piece.inputs.columns).sum(0, dtype=np.float64)
     columns = {name: np.concatenate([of[name] for of in kept]) for name in how["keep"]}
@@ -140,12 +144,12 @@ MOVED = 0.25  # standard deviations of training that a mean must have moved to b
 OTHER_SHARE = 0.05  # by which the share of a group must differ to be told
 
 
-def differing_inputs(preparation: Preparation, remarks: list[str], means: np.ndarray) -> list[str]:
+def differing_inputs(preparation: Preparation, remarks: list[list[str]], means: np.ndarray) -> list[str]:
     "What differs in the inputs: cells that were mended, by the remarks on them, and means that have moved."
-    texts, mended = [], [remark for remark in remarks if remark]
-    if mended:
-        texts.append(f"{len(mended):,} of {len(remarks):,} rows had a value that was filled in or unknown")
-        counts = Counter("; ".join(mended).split("; "))
+    texts, counts = [], Counter(chain(*remarks))
+    if counts:
+        mended = sum(map(bool, remarks))
+        texts.append(f"{mended:,} of {len(remarks):,} rows had a value that was filled in or unknown")
         texts += [f"{what}, in {n:,} of {len(remarks):,} rows" for what, n in counts.most_common(10)]
     names = [(code, name) for code in preparation.codes for name in code.outputs]
     for (code, name), mean in zip(names, means):

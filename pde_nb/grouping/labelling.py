@@ -114,7 +114,7 @@ def write_sheet(
     table = dict(row=rows, split=[SPLITS[data.split[row]] if splits else "" for row in rows])
     table |= dict(cells.where(cells.notna(), None)) | {attribute: [""] * len(rows), "why": reasons}
     write_whole(path, lambda part: part.write_text(csv_text(table, end="\r\n"), "utf-8", newline=""))
-    lines = [f"{path}: {n:,} rows to label, counted from 0; fill in the column {attribute!r}"]
+    lines = [f"{path}: {n:,} row{'s' * (n != 1)} to label, counted from 0; fill in the column {attribute!r}"]
     if values:
         lines[0] += f" with {', '.join(values[:10])}, or leave a cell blank"
         lines += trouble

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,7 @@ from ..core.tables import csv_text
 from ..data.batches import Source, settings_digest
 from ..data.examples import file_states
 from ..data.inputs import Preparation, prepared
+from ..data.opening import files_of
 from .rows import NewRows, new_rows, pictures_in
 
 # %% ../../nbs/08_prediction/02_predictor.ipynb #pr000007
@@ -129,9 +131,9 @@ class Predictor:
         """The probability of each class, in the order of `classes`; warns of values that were missing or
         unknown. Arguments and errors as in `new_rows`."""
         p, remarks = zip(*((p, piece.remarks) for piece, p in self.pieces(rows, **how)))
-        mended = [remark for remark in np.concatenate(remarks).tolist() if remark]
+        mended = [of for of in chain(*remarks) if of]
         if mended:
-            what = f"a value is missing or unknown in {len(mended):,} of the rows, the first: {mended[0]}"
+            what = f"a value is missing or unknown in {len(mended):,} of the rows, the first: {mended[0][0]}"
             warnings.warn(f"{what}; table(rows) says which.", stacklevel=2)
         return np.concatenate(p)
 
@@ -143,7 +145,8 @@ class Predictor:
         "The columns of `table`, piece by piece."
         for piece, p in self.pieces(rows, **how):
             ours = dict(predicted=self.classes.astype(object)[p.argmax(1)])
-            ours |= dict(zip(probability_names(self.classes), p.T), remark=piece.remarks)
+            ours |= dict(zip(probability_names(self.classes), p.T))
+            ours["remark"] = np.array(["; ".join(of) for of in piece.remarks], object)
             kept = {f"kept {k}" if k in ("row", *ours) else k: values for k, values in piece.kept.items()}
             if len(kept) < len(piece.kept):
                 raise ValueError(f"two of the columns {', '.join(piece.kept)} would have one name; keep one.")
@@ -164,12 +167,10 @@ def write_predictions(
     out,  # path of a .csv file
     **how,  # keep, root: see `new_rows`
 ) -> str:
-    """Predict every row and write the predictions in their order. Returns how many there are, and how many
-    rows had to be mended. Where an earlier call with these rows, model and options did not finish, this one
-    goes on; what is left of any other call is written anew, with a warning.
-
-    Raises `ValueError` for a file that exists, one that another process is writing, and as `new_rows` does;
-    `OSError` for a disk without room, and once there is some, the same call goes on."""
+    """Predict every row and write the predictions in their order; how many there are, and how many rows had
+    to be mended. The same call goes on with what it did not finish; what is left of any other is written
+    anew, with a warning. Raises `ValueError` for a file that exists, one that another process is writing, and
+    as `new_rows` does; `OSError` for a disk without room."""
     out = Path(out)
     part, journal = out.with_name(out.name + ".part"), out.with_name(out.name + ".journal")
     with held(out), tqdm(desc="predicting", unit=" rows", disable=None) as bar:
@@ -217,7 +218,7 @@ def identity_of(predictor: Predictor, rows, how: dict) -> str:
     if not isinstance(rows, (str, Path)) or not Path(rows).exists():
         return ""
     place = Path(rows).absolute()
-    parts = [""] if place.is_file() else pictures_in(place) or place.glob("x.npy")
+    parts = [""] if place.is_file() else pictures_in(place) or files_of(place) or place.glob("x.npy")
     names = [str(place / part) for part in parts]
     about = predictor.identity, predictor.batch, predictor.temperature
     return settings_digest(*about, names, file_states(place, names).tolist(), sorted(how.items()))

@@ -20,8 +20,9 @@ from ..core.arguments import lookup
 from ..data.columns import read
 from ..data.encoding import ColumnCode
 from ..data.examples import Arrays, Columns, Pictures, Texts, find_pictures, make_arrays, open_npy
+from ..data.hubs import named_frame
 from ..data.inputs import Preparation
-from ..data.opening import read_arrays
+from ..data.opening import files_of, read_arrays, read_files
 from ..data.tables import as_frame, table_pieces, text_column
 
 # %% ../../nbs/08_prediction/01_rows.ipynb #nw000005
@@ -32,7 +33,7 @@ class NewRows:
     first: int  # position of the first of them
     inputs: Columns | Arrays | Pictures | Texts
     kept: dict[str, Shaped[np.ndarray, " n"]]  # columns that are carried along
-    remarks: Shaped[np.ndarray, " n"]  # what had to be mended in a row; '' for nothing
+    remarks: list[list[str]]  # what had to be mended in each row
 
     def __len__(self):
         return len(self.inputs)
@@ -68,6 +69,8 @@ def new_rows(
 # %% ../../nbs/08_prediction/01_rows.ipynb #nw000007
 def frames(rows, preparation: Preparation, columns: list[str], size: int, keep, skip) -> Iterator[tuple]:
     "Position, rows and kept columns of each piece of a table; a kept value that is missing is None."
+    if isinstance(rows, (str, Path)) and Path(rows).suffix != ".parquet" and files_of(Path(rows)):
+        rows, _ = named_frame(read_files(rows), {preparation.label, *preparation.attributes, *keep})
     if isinstance(rows, (str, Path)):
         how = {code.name: code.how for code in preparation.codes}
         literal = [name for name in columns if name not in how or how[name].literal] + keep
@@ -94,7 +97,7 @@ def frames(rows, preparation: Preparation, columns: list[str], size: int, keep, 
 def table_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iterator[NewRows]:
     "The rows of a table, piece by piece."
     for at, frame, kept in frames(rows, preparation, preparation.columns, size, keep, skip):
-        columns, remarks = {}, np.full(len(frame), "", object)
+        columns, remarks = {}, [[] for _ in range(len(frame))]
         for code in preparation.codes:
             column = frame[code.name]
             columns[code.name] = values = new_cells(column, code)
@@ -105,7 +108,7 @@ def table_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iterat
                 what = "missing" if blank else f"{values[row]!r} unknown"
                 if code.values is None:
                     what = f"{'' if blank else 'does not fit, '}filled with {code.how.shown(code.middle)}"
-                remarks[row] += f"{'; ' * bool(remarks[row])}{code.name} {what}"
+                remarks[row].append(f"{code.name} {what}")
         yield NewRows(at, Columns(columns), kept, remarks)
 
 
@@ -170,11 +173,11 @@ def text_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iterato
                 raise ValueError(f"the model was trained on {wanted}, and row {at} is {row!r}.")
         rows = dict(zip(names, map(list, zip(*rows) if pairs else [rows])))
     for at, frame, kept in frames(rows, preparation, names, size, keep, skip):
-        remarks, texts = np.full(len(frame), "", object), []
+        remarks, texts = [[] for _ in range(len(frame))], []
         for name in names:
             texts.append(text_column(frame[name], "fill"))
             for row in np.flatnonzero([not text.strip() for text in texts[-1].tolist()]):
-                remarks[row] += f"{'; ' * bool(remarks[row])}{name} is empty"
+                remarks[row].append(f"{name} is empty")
         yield NewRows(at, Texts(*texts), kept, remarks)
 
 
@@ -198,7 +201,7 @@ def picture_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iter
     root = path.parent if root is None and path is not None else root
     for at, frame, kept in frames(rows, preparation, columns, size, keep, skip):
         pictures = find_pictures(root, text_column(frame[columns[0]], "fill"), first=at)
-        yield NewRows(at, pictures, kept, np.full(len(frame), "", object))
+        yield NewRows(at, pictures, kept, [[]] * len(frame))
 
 
 def pictures_in(folder: Path) -> list[str]:
@@ -226,4 +229,4 @@ def array_rows(rows, preparation: Preparation, size, keep, root, skip) -> Iterat
     for at in range(skip, len(rows), size):
         inputs = make_arrays(rows[at : at + size], at)
         some = {name: values[at : at + size] for name, values in kept.items()}
-        yield NewRows(at, inputs, some, np.full(len(inputs), "", object))
+        yield NewRows(at, inputs, some, [[]] * len(inputs))

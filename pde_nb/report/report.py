@@ -93,7 +93,7 @@ def group_table(results: dict[str, trials.Result]) -> Table:
     return table("groups", rows, caption)
 
 
-def settings_table(results: dict[str, trials.Result]) -> Table:
+def settings_table(results: dict[str, trials.Result]) -> Table | dict:
     "What was set for each method that is trained; in the caption, what all share."
     unset = None, False, "none", {}
     names = "method", "settings", "model", "weights", "inputs", "groups", "device"
@@ -104,13 +104,14 @@ def settings_table(results: dict[str, trials.Result]) -> Table:
     differ = [name for name in every if len({str(of.get(name, DASH)) for of in flat_ones}) > 1]
 
     def told(of: dict, asked) -> str:
-        return ", ".join(f"{k.rpartition('.')[2]}={of[k]}" for k in asked if of.get(k) not in unset)
+        return ", ".join(f"{k.rpartition('.')[2]}={of[k]}" for k in asked if of.get(k) not in unset) or DASH
 
     rows = [{"method": r.title, "its own settings": told(of, differ)} for r, of in zip(trained, flat_ones)]
     same = told(flat_ones[0], [name for name in every if name not in differ])
     others = ", ".join(result.title for result in results.values() if result not in trained)
     others = f" Without such settings: {others}." * bool(others)
-    return table("settings", rows, f"These share {same}.{others}")
+    caption = f"These share {same}.{others}"
+    return table("settings", rows if differ else [], caption) or dict(text=caption)
 
 # %% ../../nbs/13_report/03_report.ipynb #6637b39c
 def headline(results: dict[str, trials.Result]) -> dict:

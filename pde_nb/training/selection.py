@@ -116,9 +116,9 @@ def validation_note(data: Data) -> str:
     few = sorted((n, f"{name} ({n or 'none'})") for n, name, anywhere in every if anywhere and n < coarse)
     if not few:
         return ""
-    texts = [text for _, text in few[:3]] + [f"{len(few) - 3} more groups"] * (len(few) > 3)
+    texts = [text for _, text in few[:3]] + [f"{len(few) - 3} more"] * (len(few) > 3)
     return (
-        f"validation has few examples of {', '.join(texts)}, and the epoch is chosen by the worst group "
+        f"validation has few examples of {', '.join(texts)}, and the model is chosen by the worst group "
         f"there; to show a difference of 25 points takes about {coarse} examples of a group, "
         f"of 5 points about {fine}"
     )
