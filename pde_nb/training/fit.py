@@ -433,8 +433,8 @@ def climb(
     options = check_climb(data, folder, keep.restart, options) | dict(evaluate="full")
     inputs, groups = data.inputs, data.evaluation("val")
     suits_trees = inputs.kind == "table" or (inputs.kind == "features" and inputs.x.shape[1] <= FEW)
-    fits, right = {}, {}  # name of a method → its fit, and which rows of validation it has right
-    best = None  # name of the method that is taken, so far
+    right = {}  # name of a method → which rows of validation it has right
+    best = taken = None  # name and fit of the method that is taken, so far
     failed = []  # methods in a row that were not surely better
     tried, notes = [], []
     seconds = passes = 0.0  # of training all methods; of PDE over the training set
@@ -454,7 +454,7 @@ def climb(
             except (CannotRun, NoModel) as e:
                 notes.append(f"{name} was not trained: {e}")
                 continue
-            fits[name], right[name] = fit, right_rows(fit, out, groups)
+            right[name] = right_rows(fit, out, groups)
             seconds += fit.record.cost["seconds"]
             if name == "pde":
                 passes = fit.record.cost["passes"]
@@ -465,14 +465,14 @@ def climb(
             if best and figures["ahead"] < AHEAD:
                 failed.append(name)
             else:
-                best, failed = name, []
+                best, taken, failed = name, fit, []
             if len(failed) == 2:
                 why = f"neither {failed[0]} nor {name} is surely better"
                 break
         if best is None:
             raise CannotRun("; ".join(notes))
         notes.append(f"{best} is taken; {why}")
-        notes = [*fits[best].record.notes, *(f"auto: {note}" for note in notes)]
+        notes = [*taken.record.notes, *(f"auto: {note}" for note in notes)]
         if folder:
             files.take_run(folder / "auto" / best, folder, notes=notes, tried=tried)
-    return replace(fits[best], record=replace(fits[best].record, notes=notes, tried=tried))
+    return replace(taken, record=replace(taken.record, notes=notes, tried=tried))
