@@ -136,5 +136,5 @@ def report(runs: list[str], /, *, html: bool = False, out: Output = None, data: 
         show(page.markdown)
         return say_next(command_line("report", *runs, "--html"))
     show(f"written to {page.save(out)}")
-    words = data_words(records[0].opened or {}) or "--data WHAT --label COLUMN --attribute COLUMN".split()
-    say_next(command_line("compare", *words))
+    if records[0].opened and "test" in records[0].splits:  # which `compare` needs
+        say_next(command_line("compare", *data_words(records[0].opened)))

@@ -68,8 +68,7 @@ def reproduce(
     kind = RUNS if spec and spec.rows else str(label)
     kind = FIGURES if kind.startswith("fig:demo_synthetic") else kind
     given = dict(data=opened, scale=scale, preset=preset, methods=methods, seeds=seeds, jobs=jobs, set=set)
-    if network:
-        given |= dict(model=network.model, device=network.device, weights=network.weights)
+    given |= vars(network) if network else {}
     for name, value in given.items():
         if value is not None and name not in ALONE.get(kind, "").split():
             of = ", ".join(one for one, names in ALONE.items() if name in names.split())

@@ -14,7 +14,7 @@ from pathlib import Path
 import pde_nb
 from .ending import Exit, answer, command_line, say_next, show
 from .options import SCREEN, DataOptions, Json, Number, TrainOptions, Whole, data_words, set_values
-from ..core.arguments import number
+from ..core.arguments import lookup, number
 from ..core.environment import is_main, need
 
 # %% ../../nbs/14_cli/03_train.ipynb #tr0006
@@ -46,9 +46,11 @@ def train(
         restart: throw away what the folder holds
     """
     from pde_nb.methods.base import settings_text
+    from pde_nb.methods.registry import METHODS
     from pde_nb.training.settings import keep_memory
     from pde_nb.training.spec import choose
 
+    lookup(method, METHODS | dict(auto=None), "method")
     keep_memory()
 
     def say(*parts):

@@ -49,8 +49,7 @@ def run_headline(record: RunRecord, split: str) -> dict:
     notes = (
         figures.worst_group_name,
         f"95 % interval {ends}, for the minimum over {n_groups} group{'s' * (n_groups != 1)}",
-        f"{total:,} examples: enough to show a difference of {points:.1f} points from another model in 8 of "
-        "10 cases",
+        f"{total:,} example{'s' * (total > 1)}: a model {points:.1f} points better stands out 8 times in 10",
     )
     if split == "test":  # which is looked at once, when everything has been chosen
         notes += (bound_text(record),)
@@ -281,7 +280,7 @@ def tried_section(record: RunRecord) -> dict:
         return section("What was tried")
     rows, steps = [], pd.DataFrame(record.tried)
     fig, ax = new_chart("seconds in all", "expected worst group, %")
-    ends = 100 * (steps.expected - steps.low), 100 * (steps.high - steps.expected)
+    ends = 100 * np.array([steps.expected - steps.low, steps.high - steps.expected])
     ax.errorbar(steps.seconds, 100 * steps.expected, ends, color="#59636e", marker="o", capsize=3)
     ax.set_xlim(0, 1.2 * steps.seconds.max())  # room for the last name
     for step in record.tried:
