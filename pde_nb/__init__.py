@@ -14,4 +14,11 @@ __version__ = "0.1.0"
 
 import lazy_loader as _lazy
 
-__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)
+_load, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)
+
+
+def __getattr__(name):
+    try:
+        return _load(name)
+    except ModuleNotFoundError as e:
+        raise ImportError(f"pde_nb.{name}: {e}; install it with: pip install 'pde_nb[train]'") from e

@@ -23,7 +23,7 @@ from .methods.base import Method, class_ids, describe
 from .methods.pde import PDE, scale_rates
 from .training.spec import chosen_method
 
-need("transformers", "pde_nb.hf")
+need("transformers", "pde_nb.hf", "'pde_nb[hf]'")
 from transformers import DefaultFlowCallback, EarlyStoppingCallback, Trainer, TrainerCallback
 from transformers.trainer_pt_utils import find_batch_size
 
@@ -33,8 +33,7 @@ def dataset_groups(
     groups: tuple[str, ...] | Groups | Overlap | None,  # its columns (label, attributes), or the groups
     like: Groups | None = None,  # of the training set, for the same ids
 ) -> Groups | Overlap:
-    """The groups of a data set. Raises `ValueError` for columns that it lacks, for values as `make_groups`
-    does, and for groups of other rows."""
+    "The groups of a data set. `ValueError` for missing columns, groups of other rows, or as `make_groups`."
     if isinstance(groups, (Groups, Overlap)):
         n = len(rows or ())
         if len(groups) != n or not groups.counts.any():

@@ -22,7 +22,7 @@ from .core.environment import need
 from .methods.base import class_ids
 from .methods.pde import PDE, scale_rates
 
-need("lightning", "pde_nb.lightning")
+need("lightning", "pde_nb.lightning", "'pde_nb[lightning]'")
 from lightning.pytorch import Callback, LightningDataModule, Trainer
 
 from .deployment.metric import WorstGroupAccuracy
@@ -62,14 +62,14 @@ class PDEDataModule(LightningDataModule):
         self.batches = ExpansionBatches(self.schedule, batch_size)
 
     def setup(self, stage: str):
-        "Take this process's share of each batch. Raises `ValueError` where the callback is missing."
+        "Take this process's share of each batch. Raises `ValueError` where the callback is not there once."
         rank, ranks = self.trainer.global_rank, self.trainer.world_size
         self.batches = ExpansionBatches(self.schedule, self.batch_size, rank, ranks)
         in_order = SimpleNamespace(order=lambda epoch: np.arange(len(self.val)))
         self.val_batches = [*ExpansionBatches(in_order, self.batch_size, rank, ranks, epochs=[0])]
-        follows = any(isinstance(callback, PDECallback) for callback in self.trainer.callbacks)
-        if stage in ("fit", "validate") and not follows:
-            raise ValueError("PDEDataModule needs its callback: Trainer(callbacks=[PDECallback(), …]).")
+        followers = sum(isinstance(callback, PDECallback) for callback in self.trainer.callbacks)
+        if stage in ("fit", "validate") and followers != 1:
+            raise ValueError("PDEDataModule needs its callback, once: Trainer(callbacks=[PDECallback(), …]).")
 
     def train_dataloader(self) -> DataLoader:
         return DataLoader(self.train, batch_sampler=self.batches, **self.loader)

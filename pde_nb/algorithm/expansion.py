@@ -109,7 +109,8 @@ def expansion_plan(
     schedule: Schedule,
     seed: int = 0,  # the same groups, schedule and seed give the same plan
 ) -> Plan:
-    "The plan of `alg:method`, all its random choices made. `ValueError` for more examples than there are."
+    "All random choices of `alg:method`. `ValueError` for no seed, and for more examples than there are."
+    seed = checked("seed", seed, CountOrZero)  # None would be another plan in each process
     rng = stream(seed, "plan")
 
     def take(counts):

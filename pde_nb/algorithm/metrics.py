@@ -9,6 +9,7 @@ __all__ = ['AVERAGES', 'GroupCounts', 'count_correct', 'exact_bounds', 'worst_in
 # %% ../../nbs/02_algorithm/02_metrics.ipynb #1a9ac8e4
 import math
 from dataclasses import asdict, dataclass
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -178,10 +179,7 @@ def group_report(counts: GroupCounts, train_counts=None) -> str:
 def figures_table(shown: Figures) -> Table:
     """Every group with its interval, the worst group with one that accounts for the minimum, and the
     averages."""
-
-    def share(value):
-        return percent(value, 2, mark="")
-
+    share = partial(percent, places=2, mark="")
     rows = []
     for group in shown.groups:
         right = f"{group.correct:,} of {group.n:,}" if group.n else "no examples"

@@ -301,7 +301,7 @@ class ExpansionBatches:
             if fewest < self.parts or not len(lengths):
                 raise ValueError(
                     f"ranks={self.ranks}, turns={self.parts // self.ranks}: of {len(lengths)} epochs the "
-                    f"smallest batch has {fewest:,} examples. Use a larger batch size, or fewer processes."
+                    f"smallest batch has {fewest:,} examples. Use fewer processes, or accumulate less."
                 )
             rest = lengths % self.size
             steps = lengths // self.size + ((rest >= max(2, self.parts)) | (lengths < self.size))

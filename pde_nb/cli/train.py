@@ -157,7 +157,7 @@ def workers(jobs: str):
         yield int(jobs) if jobs.isdecimal() else jobs
     else:
         try:
-            client = need("distributed", "Dask").Client(jobs, timeout=10)
+            client = need("distributed", "Dask", "distributed").Client(jobs, timeout=10)
         except OSError as e:
             raise ValueError(f"--jobs {jobs}: {e}; start a scheduler there, and workers.") from None
         with client, parallel_config("dask"):

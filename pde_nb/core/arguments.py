@@ -26,7 +26,7 @@ def did_you_mean(name: str, known) -> str:
 
 def lookup(name: str, table: dict, what: str):
     "The entry of a table. Raises `ValueError` that lists the names and suggests one."
-    if name not in table:
+    if name not in [*table]:  # a list, for what has no hash
         names = ", ".join([*map(str, table)][:100]) + (" …" if len(table) > 100 else "")
         raise ValueError(f"{what} {name!r} is not known{did_you_mean(name, table)}; there are {names}.")
     return table[name]

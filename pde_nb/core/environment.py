@@ -69,8 +69,9 @@ def check_one_process(what: str):
 
 # %% ../../nbs/01_core/03_environment.ipynb #8a01df08
 def need(
-    package: str,  # the name by which it is imported and installed
+    package: str,  # the name by which it is imported
     what: str,  # that needs it, for the message
+    extra: str = "'pde_nb[train]'",  # what pip installs it with: an extra, or its own name
 ):
     "The package. Raises `ImportError` that says how to get it."
     if package in ("transformers", "lightning", "torchmetrics"):
@@ -80,16 +81,13 @@ def need(
         return import_module(package)
     except ImportError as e:
         raise ImportError(
-            f"{what} needs {package}, which cannot be imported ({e}); install it with: pip install {package}"
-            ", or with all that training needs: pip install 'pde_nb[train]'"
+            f"{what} needs {package}, which cannot be imported ({e}); install it with: pip install {extra}"
         ) from e
 
 # %% ../../nbs/01_core/03_environment.ipynb #1745bdb8
 @cache
 def import_torchvision():
-    """The `torchvision` package with its models, also where its operators do not fit the installed torch.
-
-    Raises `ImportError` when it is not installed."""
+    "`torchvision` and its models, also where its operators do not fit torch; `ImportError` without it."
     torch = need("torch", "a network or a picture")
     library = torch.library.Library("torchvision", "FRAGMENT")  # what it declares lasts as long as the name
     try:

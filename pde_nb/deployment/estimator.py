@@ -76,8 +76,7 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):
         X,  # (n, d) numbers: an array, or a DataFrame
         y,  # (n,) classes
         *,
-        sensitive_features=None,  # (n,) or (n, k): array, Series, DataFrame or dict; what is missing there is
-        # predicted; None: groups are classes
+        sensitive_features=None,  # (n,), (n, k), DataFrame or dict; blanks are predicted; None: only classes
     ) -> "RobustClassifier":
         "Train. Raises `ValueError` for what cannot be trained on."
         number("validation", self.validation, 0, above=True, high=0.5)

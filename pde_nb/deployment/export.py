@@ -22,6 +22,7 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 
+from ..core.arguments import SINGLE
 from ..core.seals import file_digest, surroundings, writable_folder, write_sealed, write_whole
 from ..data.batches import PixelLayer
 from ..data.columns import HowRead
@@ -62,9 +63,6 @@ def picture_steps(size: int, centre: int | None) -> dict:
     return dict(size=size, cut_first=centre, resize=resize, cut_at=round((resize - size) / 2))
 
 # %% ../../nbs/12_deployment/03_export.ipynb #gr000010
-LARGEST = float(np.finfo(np.float32).max)
-
-
 class ColumnLayer(nn.Module):
     "Columns of a table, or features, as the network gets them."
 
@@ -87,7 +85,7 @@ class ColumnLayer(nn.Module):
         good = (x > self.below) & (x < self.above)  # false for nan
         number = (torch.where(good, x, self.middle) - self.mean) / self.std
         category = (x == self.value).to(torch.float64)
-        return torch.where(self.value < 0, number.clamp(-LARGEST, LARGEST), category).to(torch.float32)
+        return torch.where(self.value < 0, number.clamp(-SINGLE, SINGLE), category).to(torch.float32)
 
 # %% ../../nbs/12_deployment/03_export.ipynb #gr000016
 OUTPUTS = "logits", "probabilities"  # of a graph, (batch, classes) each

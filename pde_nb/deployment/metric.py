@@ -14,7 +14,7 @@ from ..algorithm.metrics import GroupCounts
 from ..core.arguments import Count, checked
 from ..core.environment import need
 
-Metric = need("torchmetrics", "WorstGroupAccuracy").Metric
+Metric = need("torchmetrics", "WorstGroupAccuracy", "'pde_nb[metrics]'").Metric
 
 # %% ../../nbs/12_deployment/05_metric.ipynb #wm000007
 class WorstGroupAccuracy(Metric):
