@@ -9,7 +9,7 @@ import pandas as pd
 import PIL.Image
 from IPython.display import Image, Markdown
 
-from pde_nb.comparison.trials import holm, over_seeds, p_text, paired, points_text, read_results
+from pde_nb.comparison.trials import holm, over_seeds, p_text, paired, points_text, read_results, worst_group
 from pde_nb.core.seals import read_measurement
 from pde_nb.core.tables import COLOURS, SMALL, Table, interval_text, new_figure, spread_text
 
@@ -173,7 +173,7 @@ def passes_text(result) -> str:
 
 def accuracy_cells(result) -> tuple[str, ...]:
     "Worst group with its interval, average, adjusted average and mean of groups on test, in percent."
-    worst = over_seeds(result, "worst_group")
+    worst = worst_group(result)
     others = [over_seeds(result, key) for key in ("average", "adjusted_average", "group_mean")]
     return (f"{spread_text(worst)} {interval_text(worst)}".rstrip(), *map(spread_text, others))
 

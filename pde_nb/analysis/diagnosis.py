@@ -66,9 +66,10 @@ def association(table: Int[np.ndarray, "K A"], rng: np.random.Generator) -> dict
     n, agree = int(table.sum()), int(table[agreeing(table)].sum())
     low, high = wilson_interval(agree, n)
     link = dict(agree=agree, n=n, alpha_hat=agree / n, alpha_low=float(low), alpha_high=float(high))
-    draws = [cramers_v(t.reshape(table.shape)) for t in rng.multinomial(n, table.ravel() / n, 200)]
-    low, high = np.quantile(draws, (0.025, 0.975))
-    return link | dict(cramers_v=cramers_v(table), v_low=float(low), v_high=float(high))
+    drawn = [cramers_v(t.reshape(table.shape)) ** 2 for t in rng.multinomial(n, table.ravel() / n, 200)]
+    v = cramers_v(table)
+    low, high = np.clip(np.quantile(drawn, (0.025, 0.975)) - np.mean(drawn) + v**2, 0, 1) ** 0.5
+    return link | dict(cramers_v=v, v_low=float(low), v_high=float(high))
 
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #4de33dc8
 def halves(cell: Int[np.ndarray, " n"], rng: np.random.Generator) -> Int[np.ndarray, " n"]:
@@ -126,8 +127,7 @@ def spurious_first(
     v: Float[np.ndarray, " m"],  # Cramér's V over its own uncertainty
     rng: np.random.Generator,
 ) -> float:
-    """Probability that luck · V exceeds the growth ratio; nan where neither label nor attribute can be
-    learned."""
+    "Probability that luck · V exceeds the growth ratio; nan where neither feature can be learned."
     if not len(growth):
         return float("nan")
     s, c = rng.standard_normal((2, 4000, 40)).max(-1)  # 40 filters
@@ -383,14 +383,14 @@ def examine(
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #b8ca0ab6
 def group_figures(groups: Groups, data: Data) -> list[dict]:
     """Each group that has examples, with the number of them in training (`groups`) and on validation, and the
-    smallest difference that these can show (`detectable`; None without any); the smallest group first."""
+    smallest difference that these can show (`detectable`; None below six); the smallest group first."""
     train, judged = dict(zip(groups.names, groups.counts.tolist())), data.evaluation("val")
     every = zip(judged.names, judged.counts.tolist(), data.eval_groups.counts)
     val, rows = {name: n for name, n, anywhere in every if anywhere}, []
     names = [name for name, n in train.items() if n or name in val]
     for name in dict.fromkeys([*names, *val]):
         n = val.get(name, 0)
-        detectable = float(min(1.0, detectable_difference(n))) if n else None
+        detectable = float(detectable_difference(n)) if n > 5 else None
         rows.append(dict(name=name, train=train.get(name, 0), val=n, detectable=detectable))
     return sorted(rows, key=lambda row: row["train"])
 
@@ -603,7 +603,7 @@ def reasons(d: Diagnosis) -> list[str]:
     "Columns that settle the label; then why the verdict is what it is, for each attribute that varies."
     lines = []
     for of in (*d.attributes, *d.candidates):
-        if of.get("state") == "no conflict" or of.get("settles"):
+        if of.get("settles") or (of.get("state") == "no conflict" and of["cramers_v"] > 0.9):
             lines.append(f"{of['name']} settles the label: no training example conflicts with it.")
             why = "If it is the label in other words, or known only after it, leave it out"
             lines.append(f"{why}: {option(of['name'], 'drop')}. Else collect examples that conflict.")
@@ -637,7 +637,7 @@ def details(d: Diagnosis) -> list[str]:
     lines.append(f"The tests use probes on {d.inputs} of {d.n_probed:,} of them, all cells weighted alike.")
     groups = []
     for name, train, val, detectable in map(dict.values, d.groups):
-        shows = f"{100 * detectable:.0f} or more" if val else "nothing"
+        shows = f"{100 * detectable:.0f} or more" if detectable else "nothing"
         groups.append((name, f"{train:,}", f"{100 * train / d.n_train:.2f}", f"{val:,}", shows))
     lines += [*listed(("group", "training", "%", "validation", "points that it shows"), groups), ""]
     for a in d.attributes:
@@ -648,9 +648,8 @@ def details(d: Diagnosis) -> list[str]:
         lines += [*listed(("column", "values", "Cramér's V"), found, 10), ""]
     if d.labels:
         lines.append(f"{MORE} more labelled rows, and the points that the worst group of a probe may gain:")
-        rows = []
-        for split, group, n, *gain in map(dict.values, d.labels):
-            rows.append((group, split, n, share_text(*gain, 0, "+")))
+        gains = map(dict.values, d.labels)
+        rows = [(group, split, n, share_text(*gain, 0, "+")) for split, group, n, *gain in gains]
         lines += [*listed(("group", "rows of", "there", "gain"), rows), ""]
     lines.append(f"suggestion: {d.suggestion['why']}")
     lines += [f"  {d.suggestion['command']}"] * bool(d.examined)  # else an attribute is to be named first

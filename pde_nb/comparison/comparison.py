@@ -212,8 +212,7 @@ def compare(
     """Compare methods on one data set within one budget.
 
     Raises `ValueError` when none can run, for no seeds, for an unknown name or one that cannot be a
-    file's, for a setting that is both tried and fixed, and for a folder that another process uses.
-    """
+    file's, for a setting that is both tried and fixed, and for a folder that another process uses."""
     check_data(data)
     check_one_process("a comparison")
     if not len(data.rows("test")):

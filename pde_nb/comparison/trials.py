@@ -142,10 +142,8 @@ def paired(
     other: Result,
     key: str = "worst_group",  # a figure of `Result.frame`
 ) -> Difference:
-    """The first minus the second, over the seeds that both have.
-
-    Raises `ValueError` when there are none, and for results of different data.
-    """
+    """The first minus the second, over the seeds that both have. Raises `ValueError` when there are none, and
+    for results of different data."""
     if one.data_digest != other.data_digest:
         raise ValueError(
             f"data {one.data_digest} and {other.data_digest}: differences are taken on the same data."
@@ -159,21 +157,20 @@ def paired(
     values = (a[seeds] - b[seeds]).to_numpy()
     found = summary(values)
     ends = found.low, found.high
-    if key == "worst_group" and np.ptp(values) < 1e-12 and (found.n == 1 or found.mean):
+    tests = [result.frame.set_index("seed").test[seeds] for result in (one, other)]
+    same = all(np.array_equal(one.correct, two.correct) for one, two in zip(*tests))  # as of one model
+    if key == "worst_group" and np.ptp(values) < 1e-12 and (found.n == 1 or not same):
         # holds however the two errors depend on each other: the chance in the test examples alone
-        counts = (result.frame.set_index("seed").test[seeds[0]] for result in (one, other))
-        (low, high), (other_low, other_high) = (worst_interval(c, 0.975) for c in counts)
+        (low, high), (other_low, other_high) = (worst_interval(of.iloc[0], 0.975) for of in tests)
         ends = low - other_high, high - other_low
     return Difference(found.mean, found.sd, *ends, found.n, p_value(values))
 
 
 def p_value(values: np.ndarray) -> float:
     "Of the t-test of differences against zero; 1 where all are zero, nan where all are another number."
-    if len(values) < 2 or np.isnan(values).any():
-        return float("nan")
     if np.ptp(values) > 1e-12:
         return float(stats.ttest_1samp(values, 0).pvalue)
-    return float("nan") if values.any() else 1.0
+    return 1.0 if len(values) > 1 and not values.any() else float("nan")
 
 
 def points_text(s: Summary, places: int = 1) -> str:
@@ -219,9 +216,9 @@ def standings(results: dict[str, Result]) -> pd.DataFrame:
 
 
 def worst_group(result: Result) -> Summary:
-    "The worst group over seeds; with one seed, its interval is that for the minimum over groups."
+    "The worst group over seeds; of one, and where all are alike, its interval is that for the minimum."
     found = over_seeds(result, "worst_group")
-    if found.n != 1 or math.isnan(found.mean):
+    if found.sd > 1e-12 or math.isnan(found.mean):
         return found
     low, high = worst_interval(result.frame.test[0])
     return replace(found, low=low, high=high)

@@ -96,7 +96,7 @@ def judge(
     differences = (
         *differing_attributes(preparation, values),
         *differing_inputs(preparation, remarks, sums / len(remarks)),
-        *other_shares(counts, label, train_counts, preparation.label),
+        *other_shares(counts, label, train_counts or {}, preparation.label),
     )
     return Judged(counts, differences)
 
@@ -141,7 +141,7 @@ def as_trained(values, known=(), unlabelled=None) -> np.ndarray:
 
 # %% ../../nbs/12_deployment/02_other_data.ipynb #ju000011
 MOVED = 0.25  # standard deviations of training that a mean must have moved to be told
-OTHER_SHARE = 0.05  # by which the share of a group must differ to be told
+OTHER_SHARE = 0.05  # by which the share of a group must differ to be told; either by 3 standard errors, too
 
 
 def differing_inputs(preparation: Preparation, remarks: list[list[str]], means: np.ndarray) -> list[str]:
@@ -153,7 +153,7 @@ def differing_inputs(preparation: Preparation, remarks: list[list[str]], means: 
         texts += [f"{what}, in {n:,} of {len(remarks):,} rows" for what, n in counts.most_common(10)]
     names = [(code, name) for code in preparation.codes for name in code.outputs]
     for (code, name), mean in zip(names, means):
-        if code.standard is not None and abs(mean) >= MOVED:
+        if code.standard is not None and abs(mean) >= max(MOVED, 3 / len(remarks) ** 0.5):
             texts.append(f"{name}: its mean is {mean:+.2f} standard deviations from that of training")
     return texts
 
@@ -176,12 +176,12 @@ def differing_attributes(preparation: Preparation, values: dict) -> list[str]:
     return texts
 
 
-def other_shares(counts: GroupCounts, label: str, train: dict | None, trained: str) -> list[str]:
+def other_shares(counts: GroupCounts, label: str, train: dict, trained: str) -> list[str]:
     "Groups whose share of the rows is another than in training; the label may be called otherwise there."
-    texts, train = [], train or {}
+    texts, of = [], counts.total.sum()
     shares = {name.removeprefix(f"{trained}="): n / sum(train.values()) for name, n in train.items()}
     for name, n in zip(counts.names, counts.total.tolist()):
-        here, before = n / max(counts.total.sum(), 1), shares.get(name.removeprefix(f"{label}="))
-        if before is not None and abs(here - before) >= OTHER_SHARE:
+        here, before = n / of, shares.get(name.removeprefix(f"{label}="), np.nan)
+        if abs(here - before) >= max(OTHER_SHARE, 3 * (before * (1 - before) / of) ** 0.5):
             texts.append(f"{name}: {100 * here:.1f} % of the rows, {100 * before:.1f} % in training")
     return texts

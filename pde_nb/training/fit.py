@@ -26,6 +26,7 @@ from torch import nn
 
 from .. import __version__
 from ..algorithm.groups import Groups, Overlap, group_sum, random_rank
+from ..algorithm.metrics import count_correct, worst_interval
 from ..core.arguments import Checked, CountOrZero, NonNegative, Positive, checked, lookup
 from ..core.environment import check_one_process
 from ..core.seals import content_digest, hold, with_origin, writable_folder
@@ -351,12 +352,12 @@ def worst_draws(
 
 
 def judged(right, best, groups: Groups | Overlap) -> dict:
-    """The expected worst group of a model by the rows that it has right, with its 95 % interval, in [0, 1];
-    and in which share of the draws it is ahead of one that has the rows `best` right (None: of none)."""
+    """By the rows that a model has right, its expected worst group and the 95 % interval for the worst group,
+    in [0, 1]; and in which share of the draws it is ahead of one with the rows `best` (None: of none)."""
     of_best, own = worst_draws(right if best is None else best, right, groups).T
-    low, high = np.quantile(own, (0.025, 0.975)).tolist()
-    ahead = None if best is None else float((own > of_best).mean())
-    return dict(expected=float(own.mean()), low=low, high=high, ahead=ahead)
+    low, high = worst_interval(count_correct(right, np.ones(len(right), bool), groups))
+    expected, ahead = float(own.mean()), None if best is None else float((own > of_best).mean())
+    return dict(expected=expected, low=min(low, expected), high=high, ahead=ahead)
 
 
 def why_enough(right: Bool[np.ndarray, " n"], data: Data) -> str | None:
