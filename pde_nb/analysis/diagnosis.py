@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['SMALL_PART', 'FOLDS', 'PENALTIES', 'FAILING', 'SELDOM', 'MOSTLY', 'MAX_VALUES', 'KEPT', 'REPEATS', 'MORE',
            'INPUT_NAMES', 'SAYS', 'agreeing', 'cramers_v', 'association', 'halves', 'strength', 'growth_ratio',
-           'spurious_first', 'parts_of', 'probe', 'folds_of', 'balanced_accuracy', 'shortcut_test', 'worst_gain',
-           'probe_rows', 'small_inputs', 'word_counts', 'projected', 'shortcut_verdict', 'condition_verdict', 'examine',
+           'spurious_first', 'parts_of', 'probe', 'balanced_accuracy', 'shortcut_test', 'worst_gain', 'probe_rows',
+           'small_inputs', 'word_counts', 'projected', 'shortcut_verdict', 'condition_verdict', 'examine',
            'group_figures', 'next_labels', 'alike', 'labels_after', 'suggestion', 'Diagnosis', 'diagnose', 'candidates',
            'reasons', 'listed', 'details', 'attribute_lines']
 
@@ -176,14 +176,6 @@ def probe(
         tried.append(hit)
     return max(tried, key=score)
 
-
-def folds_of(cell: Int[np.ndarray, " n"], rng: np.random.Generator) -> Int[np.ndarray, " n"]:
-    "A random fold for each example, every cell spread evenly."
-    order = rng.permutation(len(cell))
-    fold = np.empty(len(cell), np.int64)
-    fold[order[np.argsort(cell[order], kind="stable")]] = np.arange(len(cell)) % FOLDS
-    return fold
-
 # %% ../../nbs/10_analysis/01_diagnosis.ipynb #2c9863f2
 def balanced_accuracy(
     hit: Bool[np.ndarray, " n"],
@@ -211,7 +203,8 @@ def shortcut_test(
     balancing closes, `plain` and `balanced` accuracies, how learnable `label` and `attribute` are."""
     cell = y * (int(a.max()) + 1) + a
     part, names = parts_of(y, a, cells, classes or range(len(cells)))
-    fold = folds_of(cell, rng)
+    order, fold = rng.permutation(len(cell)), np.empty(len(cell), np.int64)  # every cell spread evenly
+    fold[order[np.argsort(cell[order], kind="stable")]] = np.arange(len(cell)) % FOLDS
     equal = 1 / np.bincount(cell)[cell]
     total = np.bincount(part)
 
@@ -587,11 +580,12 @@ def candidates(columns: dict, y: Int[np.ndarray, " n"]) -> list[dict]:
     the label, and whether it `settles` that; the strongest first."""
     possible = []
     for name, values in columns.items():
-        different, codes = np.unique(np.asarray(values), return_inverse=True)
+        known = ~pd.isna(values)
+        different, codes = np.unique(np.asarray(values)[known].astype(str), return_inverse=True)
         if 2 <= len(different) <= MAX_VALUES:
-            table = crosstab(y, codes).count
+            table = crosstab(y[known], codes).count
             found = dict(name=name, n_values=len(different), cramers_v=cramers_v(table))
-            settles = found["cramers_v"] > 0.9 and not table[~agreeing(table)].any()
+            settles = known.all() and found["cramers_v"] > 0.9 and not table[~agreeing(table)].any()
             possible.append(found | dict(settles=bool(settles)))
     return sorted(possible, key=lambda c: -c["cramers_v"])
 

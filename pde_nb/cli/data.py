@@ -30,7 +30,7 @@ def diagnose(*, opened: DataOptions, json: Json = None):
         used = {opened.label, opened.split or "split", *(opened.text or ()), opened.image}
         used |= {row[0] for row in data.columns.rows if row[1] == "left out"} if data.columns else set()
         shown = shown_columns(opened, len(data))
-        columns = {name: shown[name].to_numpy(object).astype(str) for name in shown if name not in used}
+        columns = {name: shown[name].to_numpy(object) for name in shown if name not in used}
         train += " --attribute COLUMN"
     labels, lines = describe_labels(data) if data.partial else [], []
     try:
@@ -123,5 +123,6 @@ def sample(*, opened: DataOptions, out: str, n: Whole = 200, seed: Whole = 0):
     data = open_typed(options)
     if shown is None or shown.empty:
         shown = shown_columns(opened, len(data))
-    show(write_sheet(out, data, attribute, shown, n, seed, (opened.split or "split") in shown))
+    told = write_sheet(out, data, attribute, shown, n, seed, (opened.split or "split") in shown)
+    show(told, f"then copy it into {attribute!r} of {opened.data}, in the rows that 'row' names, and go on:")
     say_next(command_line("train", *data_words(opened.opened()), "--groups", "chosen"))

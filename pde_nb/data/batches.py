@@ -116,9 +116,8 @@ def decode_all(
                 if path.exists():
                     warnings.warn(f"the cache {path} is out of date or damaged; it is made again.")
                 sweep(path.parent, path.stem)
-                write_whole(
-                    path, partial(write_pixels, inputs, size, decoded(inputs, size, centre, progress))
-                )
+                pixels = decoded(inputs, size, centre, progress)
+                write_whole(path, partial(write_pixels, inputs, size, pixels))
                 write_sealed(path.with_suffix(".json"), dict(about=about, digest=known_digest(path)))
     return np.load(path, mmap_mode="r")
 

@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['YES_OR_NO', 'KINDS', 'FAR', 'GAP', 'LOOK_AT', 'LEAST_ROWS', 'OFTEN', 'WAYS', 'SHOWN', 'says_missing', 'as_number',
            'is_numeral', 'days_of', 'days_since_1970', 'HowRead', 'Distinct', 'distinct', 'is_numbers', 'read',
-           'number_values', 'far_rows', 'Reading', 'understand', 'doubtful', 'why_identity', 'best_way', 'how_texts',
-           'listed', 'refuse', 'option', 'check_names']
+           'number_values', 'far_rows', 'nines', 'Reading', 'understand', 'doubtful', 'why_identity', 'best_way',
+           'how_texts', 'listed', 'refuse', 'option', 'check_names']
 
 # %% ../../nbs/04_data/01_columns.ipynb #cu000003
 import re
@@ -193,12 +193,20 @@ def far_rows(
     low, middle, high = np.quantile(half, [0.25, 0.5, 0.75])
     away = abs(half - middle)
     spread = high - low or (np.median(away[away > 0]) if away.any() else 1.0)
-    if away.max() / FAR <= spread:
-        return there[:0]
     order = np.argsort(away)
     steps = away[order] / spread
     alone = (steps[1:] > FAR) & (steps[1:] / GAP > np.maximum(steps[:-1], 1))
     return np.sort(there[order[1 + int(alone.argmax()) :]]) if alone.any() else there[:0]
+
+
+def nines(x: Float[np.ndarray, " n"]) -> str:
+    "A remark where the least or the largest number is -999 or the like, often, and far from all others."
+    for end in (x.min(), x.max()) if len(x) else ():
+        others = x[x != end]
+        often, alone = len(x) - len(others), others.size and abs(others - end).min() > np.ptp(others)
+        if alone and often > 1 and re.fullmatch("-?99+", f"{end:.15g}"):
+            return f"{end:.15g} in {often:,} cells may mean missing: leave such cells blank"
+    return ""
 
 # %% ../../nbs/04_data/01_columns.ipynb #cu000017
 @dataclass(frozen=True, eq=False)
@@ -241,6 +249,8 @@ def understand(
     gaps = how.kind != "category" and bad.any()
     far = far_rows(values) if how.kind == "number" and not wanted else np.zeros(0, int)
     bad[far] = True
+    if how.kind == "number" and not wanted:
+        remark = nines(values[~bad])
     return Reading(how, values, bad, far, remark, "" if gaps or how.kind == "date" else why_identity(values))
 
 
@@ -322,7 +332,7 @@ def how_texts(different: Distinct, name: str, wanted: str) -> tuple[HowRead, str
     return how, ""
 
 # %% ../../nbs/04_data/01_columns.ipynb #cu000023
-SHOWN = 5  # cells that a message names
+SHOWN = 5  # cells, or remarks on columns, that a message names
 
 
 def listed(column, rows) -> str:

@@ -228,8 +228,8 @@ def make_data(
         _note_lacking(eval_groups, (1, 2), split, eval_groups is not train_groups, remarks)
     else:
         _note_lacking(eval_groups, (0, 1, 2), split, True, remarks, "labelled example")
-    if isinstance(inputs, Pictures):
-        _note_pictures_twice(inputs, split, remarks)
+    if isinstance(inputs, (Pictures, Texts)):
+        _note_twice(inputs, split, remarks)
     for text, loud in remarks:
         if loud:
             warnings.warn(f"{name}: {text}", stacklevel=3)
@@ -340,8 +340,7 @@ def divide_groups(groups: Groups, shares, seed: int) -> Int8[np.ndarray, " n"]:
 def complete_split(split, groups, seed: int, remarks) -> Int8[np.ndarray, " n"]:
     "The split as codes, made where it or only validation is missing; `remarks` notes what was made."
     if split is None:
-        text = "/".join(map(str, SHARES))
-        made = f"one was made at random within groups, shares {text}, seed {seed}"
+        made = f"one was made at random within groups, shares {'/'.join(map(str, SHARES))}, seed {seed}"
         if any(UNLABELLED in name for name in groups.names):
             made += "; once more blanks are filled in, it is another: split.csv of a run keeps this one"
         remarks.append((f"no split was given: {made}", False))
@@ -375,14 +374,18 @@ def _note_lacking(groups, splits, split, absent_too, remarks, example="example")
             remarks.append((f"{what} of {', '.join(names[:3])}{more}", not crossed))
 
 
-def _note_pictures_twice(inputs: Pictures, split, remarks):
-    "Note when the same picture is in more than one split."
-    files, split = inputs.files[split >= 0], split[split >= 0]
-    _, first, same = np.unique(files.astype(str), return_index=True, return_inverse=True)
-    other = split != split[first][same]
+def _note_twice(inputs: Pictures | Texts, split, remarks):
+    "Note when the same picture or text is in more than one split; of pictures with a warning."
+    pictures = isinstance(inputs, Pictures)
+    names = inputs.files if pictures else inputs.first
+    if not pictures and inputs.second is not None:
+        names = names + " | " + inputs.second
+    names, split = names[split >= 0], split[split >= 0]
+    other = split != pd.Series(split).groupby(names.astype(object)).transform("first").to_numpy()
     if other.any():
-        twice = f"more than one split has {other.sum():,} of the pictures, such as {files[other][0]!r}"
-        remarks.append((f"{twice}: what is measured on them is not on unseen data", True))
+        twice = f"{other.sum():,} of the {inputs.kind}, such as {names[other][0]!r:.99}"
+        seen = "what is measured on them is not on unseen data"
+        remarks.append((f"more than one split has {twice}: {seen}", pictures))
 
 # %% ../../nbs/04_data/04_data.ipynb #268577c5
 def from_arrays(

@@ -173,9 +173,7 @@ def load_pretrained(
     name: str,  # of a model on the hub of Hugging Face, or its folder
     **options,  # of `load`
 ):
-    """What `load` gives from a folder, its cache or else the network.
-
-    Raises `ValueError` where none of them has it."""
+    "What `load` gives from a folder, its cache or the network. Raises `ValueError` where none has it."
     try:
         with suppress(OSError):  # not in the cache
             return load(name, local_files_only=True, **options)

@@ -129,9 +129,7 @@ def read_arrays(
 
 
 def open_arrays(path: Path, label: str, attribute=None, split: str = "split", **options) -> Data:
-    """Data from an .npz file whose inputs are called x, or from a folder with x.npy and the other arrays.
-
-    Raises `ValueError` as `read_arrays` does."""
+    "Data of an .npz file with the inputs x, or of a folder with x.npy. `ValueError` as of `read_arrays`."
     arrays = read_arrays(path, "x", label, *listify(attribute), others=[split])
     columns = {name: np.array(arrays[name]) for name in listify(attribute)}
     x = path / "x.npy" if path.is_dir() else arrays["x"]

@@ -232,8 +232,8 @@ def check_labelled(y, codes, teach, attribute: str, classes: list, values: list)
         raise ValueError(
             f"{attribute!r} is filled in for {(codes >= 0).sum():,} rows, {len(teach):,} of them in "
             f"training and validation ({found}), and labels of test rows never teach; fill in at least "
-            f"{FEWEST} rows of each value there, two or more, or join a rare one with another. A cell with "
-            f"NA, or another word for what is missing, counts as blank; --as {attribute}=category keeps it."
+            f"{FEWEST} rows of each value there, two or more, or join rare ones. --unlabelled VALUE makes "
+            f"one blank, as NA and the like are but for --as {attribute}=category."
         )
     if len(lacking := np.setdiff1d(y, y[teach])):
         raise ValueError(

@@ -161,7 +161,7 @@ def all_rows(
         rows = rows[np.argsort(lengths[rows], kind="stable")]
     x = narrow = None
     parts = np.split(rows, range(BATCH, len(rows), BATCH))
-    for batch in tqdm(parts, unit=" rows", unit_scale=BATCH, disable=not progress):
+    for batch in tqdm(parts, desc="looking at the inputs", unit=" batches", disable=not progress):
         blocks = [block.float().cpu().numpy() for block in see(source.batch(batch))]
         wide = np.concatenate(blocks, 1)
         bad = np.sort(batch[~np.isfinite(wide).all(1)])
