@@ -144,9 +144,10 @@ class RobustTrainer(Trainer, TrainerCallback):
 
     def get_eval_dataloader(self, eval_dataset=None) -> DataLoader:
         "As in a Trainer; what is evaluated next is judged by its groups. `ValueError` where it has none."
+        loader = super().get_eval_dataloader(eval_dataset)
         rows = self.eval_dataset if eval_dataset is None else eval_dataset
         self.judged = self.metrics_of(self.eval_dataset[rows] if isinstance(rows, str) else rows)
-        return super().get_eval_dataloader(eval_dataset)
+        return loader
 
     def get_test_dataloader(self, test_dataset) -> DataLoader:
         "As in a Trainer; predictions are judged by group where the rows have groups, and labels besides -1."

@@ -58,7 +58,7 @@ def count_correct(
 ) -> GroupCounts:
     """Count right predictions per group, in one pass.
 
-    Raises `ValueError` for unequal lengths, and for names beside numbers."""
+    Raises `ValueError` for unequal lengths, for names beside numbers, and for scores."""
     predicted = as_column(predicted, "predicted")
     y = as_column(y)
     if not len(predicted) == len(y) == len(groups):
@@ -71,6 +71,9 @@ def count_correct(
             f"predictions such as {predicted.tolist()[0]!r} are never labels such as {y.tolist()[0]!r}: one "
             "are names, the others numbers; give both alike, as names by np.array(data.classes)[y]."
         )
+    if predicted.dtype.kind == "f" and (score := predicted[predicted % 1 != 0]).size and not (y % 1).any():
+        what = f"predictions such as {score[0]:g} are scores, and not labels"
+        raise ValueError(f"{what}; give classes, as scores.argmax(1) or scores > 0.5 does.")
     hit = predicted == y
     return GroupCounts(
         correct=group_sum(hit, groups).astype(int),

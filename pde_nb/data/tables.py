@@ -57,10 +57,8 @@ def table_pieces(
     as_text=(),  # columns to read as text; 'NA' and empty cells are missing
     known=None,  # columns to read as names where they are class labels → names, where some are known, or ()
 ) -> Iterator:  # of DataFrames
-    """A table piece by piece, in memory that does not grow with the file.
-
-    Raises `ValueError` for what is no table, or names a column twice.
-    """
+    """A table piece by piece, in memory that does not grow with the file. Raises `ValueError` for what is no
+    table, or names a column twice."""
     path = Path(path).expanduser()
     if not path.is_file():
         near = did_you_mean(path.name, [file.name for file in path.parent.glob("*") if file.is_file()])
@@ -72,7 +70,7 @@ def table_pieces(
     if kind not in ("csv", "tsv", "parquet"):
         raise ValueError(
             f"{path} ends in {path.suffix!r}; tables are .csv, .tsv or .parquet, and arrays are a "
-            "folder with x.npy. Read others with pandas and pass the DataFrame."
+            "folder with x.npy. Save others as .csv, or read them with pandas and pass the DataFrame."
         )
     if kind == "parquet":
         frames = parquet_frames(path, size, known or {})
