@@ -205,7 +205,7 @@ def nines(x: Float[np.ndarray, " n"]) -> str:
         others = x[x != end]
         often, alone = len(x) - len(others), others.size and abs(others - end).min() > np.ptp(others)
         if alone and often > 1 and re.fullmatch("-?99+", f"{end:.15g}"):
-            return f"{end:.15g} in {often:,} cells may mean missing: leave such cells blank"
+            return f"{end:.15g} in {often:,} cells may mean missing; if so, leave them blank"
     return ""
 
 # %% ../../nbs/04_data/01_columns.ipynb #cu000017
