@@ -382,10 +382,9 @@ def _note_twice(inputs: Pictures | Texts, split, remarks):
         names = names + " | " + inputs.second
     names, split = names[split >= 0], split[split >= 0]
     other = split != pd.Series(split).groupby(names.astype(object)).transform("first").to_numpy()
-    if other.any():
-        twice = f"{other.sum():,} of the {inputs.kind}, such as {names[other][0]!r:.99}"
-        seen = "what is measured on them is not on unseen data"
-        remarks.append((f"more than one split has {twice}: {seen}", pictures))
+    if n := other.sum():
+        twice = f"more than one split has {n:,} of the {inputs.kind}, such as {names[other][0]!r:.99}"
+        remarks.append((f"{twice}: what is measured on them is not on unseen data", pictures))
 
 # %% ../../nbs/04_data/04_data.ipynb #268577c5
 def from_arrays(

@@ -162,10 +162,11 @@ ANOTHER = "name the folder of a training run, or its record.json; or train again
 
 def bound_text(record: RunRecord) -> str:
     "The accuracy that no group of the test set is below, by a one-sided bound of 95 % for the minimum."
-    low, which = percent(metrics.worst_interval(record.counts("test"), 0.9)[0]), "no group of the test set"
+    low = percent(metrics.worst_interval(record.counts("test"), 0.9)[0])
+    said = f"no group of the test set is below {low}"
     if judged_in(record, "test") in ("predicted", "some"):
-        which = f"none of {rung_text(record, 'test')}"
-    return f"with 95 % confidence, one-sided, {which} is below {low}"
+        said = f"at least {low} are right in each of {rung_text(record, 'test')}"
+    return f"with 95 % confidence, one-sided, {said}"
 
 
 def cost_lines(record: RunRecord) -> list[str]:
