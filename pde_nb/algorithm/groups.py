@@ -50,8 +50,7 @@ def as_held(values) -> np.ndarray:
 # %% ../../nbs/02_algorithm/01_groups.ipynb #6662fda7
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """A partition of examples into groups: every combination of the values of some variables, the label
-    first."""
+    "A partition of examples into groups: every combination of the values of some variables, label first."
 
     ids: Int[np.ndarray, " n"]  # group of each example, 0 … n_groups − 1
     variables: tuple[str, ...]  # names of the label and of the attributes
@@ -193,8 +192,7 @@ def balanced_subset(
     rng: np.random.Generator,  # the source of randomness; the same state gives the same subset
     cap: int | None = None,  # as in `balanced_counts`
 ) -> Int[np.ndarray, " m"]:  # positions, ascending
-    """A random group-balanced subset, drawn without replacement (`alg:method`, line 3). Raises `ValueError`
-    as `balanced_counts` does."""
+    "A random group-balanced subset (`alg:method`, line 3). Raises `ValueError` as `balanced_counts` does."
     take = balanced_counts(groups.trusted_counts, cap)
     return np.flatnonzero(random_rank(groups, rng) < take[groups.ids])
 

@@ -22,8 +22,7 @@ from ..core.tables import Table, ends_text, percent
 # %% ../../nbs/02_algorithm/02_metrics.ipynb #f01e1957
 @dataclass(frozen=True, eq=False)
 class GroupCounts:
-    """Right and all predictions per group, and over all examples (not the sum over groups where they
-    overlap)."""
+    "Right and all predictions per group, and over all examples (not the sum where groups overlap)."
 
     correct: Int[np.ndarray, " groups"]  # right predictions
     total: Int[np.ndarray, " groups"]  # all predictions; 0 for an empty group
@@ -121,8 +120,7 @@ class GroupFigures:
 
 @dataclass(frozen=True)
 class Figures:
-    """How a model does by group, on the worst one, and on average: accuracies in [0, 1]; None where
-    undefined."""
+    "How a model does by group, on the worst and on average: accuracies in [0, 1]; None where undefined."
 
     groups: tuple[GroupFigures, ...]
     worst_group: float | None
@@ -180,8 +178,7 @@ def group_report(counts: GroupCounts, train_counts=None) -> str:
 
 # %% ../../nbs/02_algorithm/02_metrics.ipynb #c9d9d901
 def figures_table(shown: Figures) -> Table:
-    """Every group with its interval, the worst group with one that accounts for the minimum, and the
-    averages."""
+    "Every group with its interval, the worst group with that of the minimum, and the averages."
     share = partial(percent, places=2, mark="")
     rows = []
     for group in shown.groups:

@@ -38,7 +38,7 @@ def train(
 
     Args:
         method: pde, erm, subsample, resampling, group_dro, jtt, dfr, heads, trees, …: pde methods; or auto,
-            which tries heads, trees, pde and dfr_cv and takes the cheapest that is enough
+            which tries heads, trees, pde and pde_heads and takes the cheapest that is enough
         preset: settings of the paper, its released code, or a baseline's authors: paper, released, authors
         seed: of weights, order and split, ≥ 0
         out: folder of the run; default runs/DATA-METHOD-MODEL-seedS

@@ -236,8 +236,7 @@ def make_source(
     cache=None,  # of pictures: a folder; None: `cache_folder()`; 'memory': nothing on disk
     progress: bool = True,  # show progress bars
 ) -> Source:
-    """The source of a data set's inputs. Raises `ValueError` for settings that do not belong to its kind, and
-    as the sources do."""
+    "The source of a data set's inputs. Raises `ValueError` for settings of another kind, and as sources do."
     inputs, kind = data.inputs, data.inputs.kind
     device = check_device(device)
     texts = dict(tokenizer=tokenizer, max_tokens=max_tokens)

@@ -218,7 +218,7 @@ class Fitted(Method):
     @classmethod
     def defaults(cls, kind: str, groups: Groups) -> "Fitted":
         "Plain settings: where it has a first stage, the usual number of epochs for that."
-        return cls(EPOCHS[kind]) if cls().first() else cls()
+        return cls(EPOCHS[kind]) if cls().first() and cls().epochs else cls()
 
     def within(self, passes: float, groups: Groups, n_val: int = 0) -> "Fitted":
         "The whole budget is that of the first stage, if there is one."

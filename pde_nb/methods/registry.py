@@ -11,7 +11,7 @@ import re
 from ..core.arguments import lookup
 from .base import Method
 from .baselines import GroupDRO, Resampling, Reweighting, Subsample
-from .dfr import DFR, CrossFittedDFR, DFRTrain, Heads, HeadsVal
+from .dfr import DFR, DFRTrain, Heads, HeadsVal, PDEWithHeads
 from .eiil import EIIL
 from .jtt import JTT, ERMWithPredictions, LastEpochERM
 from .lff import LfF
@@ -20,7 +20,7 @@ from .trees import Trees
 
 # %% ../../nbs/07_methods/09_registry.ipynb #d6890e16
 BUILT_IN = Method, Subsample, Reweighting, Resampling, GroupDRO, PDE, BalancedPDE, JTT, LfF, EIIL
-BUILT_IN += DFR, DFRTrain, CrossFittedDFR, Heads, HeadsVal, Trees
+BUILT_IN += DFR, DFRTrain, Heads, HeadsVal, PDEWithHeads, Trees
 METHODS: dict[str, type[Method]] = {cls.name: cls for cls in BUILT_IN}  # `register` adds your own
 FIRST_STAGES = {cls.name: cls for cls in (LastEpochERM, ERMWithPredictions)}  # of other methods
 

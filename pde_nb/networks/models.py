@@ -50,8 +50,7 @@ def model_names() -> dict[str, list[str]]:
 
 
 def model_family(name: str, kind: str) -> str:  # 'small', 'texts' or 'pictures'
-    """The family of a model. Raises `ValueError` for an unknown name, and for a model that does not take
-    inputs of this kind."""
+    "The family of a model. Raises `ValueError` for an unknown name, and for one of other inputs."
     usual = lookup(kind, USUAL, "the kind of inputs")
     if name in SMALL:
         family, takes = "small", TAKES[name]

@@ -140,8 +140,9 @@ def robust_fit(
     return fit_spec(decide(data, model, method, **options), data, **how)
 
 # %% ../../nbs/09_training/14_fit.ipynb #ft00006
-def fit_spec(spec: RunSpec, data: Data, **options) -> Fit:  # options: fields of `RunOptions`
-    "Train the run of a spec, select, evaluate the test set once. Raises `ValueError` as `robust_fit` does."
+def fit_spec(spec: RunSpec, data: Data, first: Fit | None = None, **options) -> Fit:
+    """Train the run of a spec, select, evaluate the test set once; `first` is its method's first stage, where
+    that is trained, and options are fields of `RunOptions`. Raises `ValueError` as `robust_fit` does."""
     options = RunOptions(**options)
     asked_logs(options.on_epoch, options.out)  # raises before the work, where a log cannot be written
     ranks = find_ranks(spec.device)
@@ -157,7 +158,7 @@ def fit_spec(spec: RunSpec, data: Data, **options) -> Fit:  # options: fields of
     warned = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
     found = [*data.notes, *filter(None, [validation_note(data)]), *run.source.notes, *warned]
     run.notes = found + run.notes
-    fit = fit_run(run, config, options, data)
+    fit = fit_run(run, config, options, data, trained=first)
     run.ranks, run.called = ALONE, run.networks  # it predicts by itself, and trains no more
     return fit
 
@@ -168,14 +169,17 @@ def fit_run(
     options: RunOptions,
     data: Data,  # as it was before `train_by` divided it: its groups are kept in the folder
     is_first: bool = False,  # whether it is the first stage of another run
+    trained: Fit | None = None,  # its own first stage, where that is trained already
 ) -> Fit:
     "Train a run, or read how it ended; in its folder, where it has one."
     ranks, folder = run.ranks, options.out and Path(options.out).expanduser()
     with files.Checkpointer(folder, options.checkpoint_every, ranks) if folder else nullcontext() as keeper:
         if folder and ranks.once(is_finished, folder, config, options, data, is_first):
             return Fit(run.model, read_result(folder, run, is_first), None, run)
-        first = fit_first(run, config, options, data) if run.method.first() else None
-        if first is None and isinstance(run.method, Fitted):
+        first = None
+        if run.method.first():
+            first = learn_from(run, trained or fit_first(run, config, options, data))
+        elif isinstance(run.method, Fitted):
             use_first(run, run)
         order = np.asarray(run.method.order(0), np.int64)
         ranks.check_alike({"the first epoch": zlib.crc32(order.tobytes())})
@@ -196,8 +200,8 @@ def fit_run(
     return Fit(run.model, record, run, run)
 
 
-def fit_first(run: Trainer, config: dict, options: RunOptions, data: Data) -> dict:
-    "Train or read the first stage of a run, and let the method learn from it. Returns what it was and cost."
+def fit_first(run: Trainer, config: dict, options: RunOptions, data: Data) -> Fit:
+    "Train the first stage of a run, or read it."
     method, changes = run.method.first()
     settings = replace(run.settings, **changes)
     one = Trainer(deepcopy(run.model), run.data, run.source, method, settings, run.seed, run.ranks)
@@ -212,10 +216,15 @@ def fit_first(run: Trainer, config: dict, options: RunOptions, data: Data) -> di
         out = Path(options.first_in) / f"{one.method.name}-{content_digest(own)[:12]}"
     how = dict(out=out, restart=options.restart and not shared, on_epoch=None)
     how |= dict(minutes=options.minutes and options.minutes / 2)
-    record = fit_run(one, own, replace(options, **how), data, is_first=True).record
+    return fit_run(one, own, replace(options, **how), data, is_first=True)
+
+
+def learn_from(run: Trainer, first: Fit) -> dict:
+    "Let the method of a run learn from its first stage. Returns what that was and cost."
+    record = first.record
     if record.stopped == files.TIME_UP:
         run.notes.append(f"the first stage was stopped early: {files.TIME_UP}")
-    use_first(run, one)
+    use_first(run, first.selected)
     what = dict(method=record.config["method"], epochs=len(record.curve), best_epoch=record.best_epoch)
     return what | dict(passes=record.curve[-1]["passes"], seconds=record.seconds, stopped=record.stopped)
 
@@ -377,24 +386,20 @@ def right_rows(fit: Fit, out: Path | None, groups: Groups | Overlap) -> Bool[np.
     return cross_fitted(np.unpackbits(np.asarray(looks), axis=1, count=len(groups)).astype(bool), groups)
 
 # %% ../../nbs/09_training/14_fit.ipynb #e1cc3c99
-LADDER = ("heads_val", "trees", "pde", "dfr_cv")  # the cheapest first
+LADDER = ("heads_val", "trees", "pde", "pde_heads")  # the cheapest first
 FEW = 20  # numbers of a row, up to which trees suit features
 WIDE = 10_000  # weights of a linear classifier of raw pixels, from which on it takes longer than a network
 
 
-def spec_of(name: str, data: Data, model, options: dict, passes: float) -> RunSpec:
-    """The spec of a method of `LADDER`; after `passes` of PDE over the training set, plain training has no
-    more. Raises `CannotRun` for a method that is of no use on this data."""
+def spec_of(name: str, data: Data, model, options: dict) -> RunSpec:
+    "The spec of a method of `LADDER`. Raises `CannotRun` for one that is of no use on this data."
     spec, inputs = decide(data, model, name, **options), data.inputs
     linear_pixels = inputs.kind == "pixels" and spec.method.network == spec.model
     if linear_pixels and (n := inputs.x[:1].size * data.n_classes) > WIDE:
         raise CannotRun(f"{n:,} weights of raw pixels take longer than a network")
     lacking = np.setdiff1d(data.groups("train").ids, data.groups("val").ids)
-    if name == "dfr_cv" and len(lacking):
+    if name == "pde_heads" and len(lacking):
         raise CannotRun(f"its head is fitted to validation, without {data.train_groups.names[lacking[0]]}")
-    if name == "dfr_cv" and passes:
-        epochs = min(spec.method.epochs, max(1, round(passes)))
-        spec = replace(spec, method=replace(spec.method, epochs=epochs))
     return spec
 
 
@@ -438,7 +443,7 @@ def climb(
     best = taken = None  # name and fit of the method that is taken, so far
     failed = []  # methods in a row that were not surely better
     tried, notes = [], []
-    seconds = passes = 0.0  # of training all methods; of PDE over the training set
+    seconds, body = 0.0, None  # of training all methods; the fit of PDE, whose head is fitted anew
     why = "nothing is left to try"
     with hold(writable_folder(folder)) if folder else nullcontext():
         for name in (name for name in LADDER if name != "trees" or suits_trees):
@@ -450,15 +455,15 @@ def climb(
                 break
             out = folder and folder / "auto" / name
             own = dict(out=out, minutes=keep.minutes and keep.minutes - seconds / 60)
+            own["restart"] = keep.restart or bool(body and body.run)  # heads of another body are of no use
             try:
-                fit = fit_spec(spec_of(name, data, model, options, passes), data, **vars(keep) | own)
+                fit = fit_spec(spec_of(name, data, model, options), data, body, **vars(keep) | own)
             except (CannotRun, NoModel) as e:
                 notes.append(f"{name} was not trained: {e}")
                 continue
             right[name] = right_rows(fit, out, groups)
-            seconds += fit.record.cost["seconds"]
-            if name == "pde":
-                passes = fit.record.cost["passes"]
+            seconds += fit.record.seconds
+            body = fit if name == "pde" else None
             figures = judged(right[name], right.get(best), groups)
             tried.append(dict(method=name, seconds=seconds, **figures))
             stopped = fit.record.stopped or (fit.record.first or {}).get("stopped")  # in either stage

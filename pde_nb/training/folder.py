@@ -195,8 +195,7 @@ def read_record_of(
 
 
 def run_file(folder, name: str, remedy: str = COPY_AGAIN) -> Path:
-    """A file of a finished run, as it was when the run ended. Raises `ValueError` for one that is gone,
-    damaged, or not of this run."""
+    "A file of a finished run. Raises `ValueError` for one that is gone, damaged, or not of this run."
     path, files = Path(folder) / name, read_record_of(folder, remedy)["files"]
     try:
         digest = seals.file_digest(path)

@@ -209,8 +209,7 @@ def divided(data: Data, by) -> Data:
 
 # %% ../../nbs/09_training/11_spec.ipynb #sp00007
 def build(spec: RunSpec, data: Data, bar: bool = True, ranks: Ranks = ALONE) -> Trainer:
-    """A run that is ready to start. Raises `ValueError` for other data than that of the spec, and for a model
-    that does not fit it."""
+    "A run that is ready to start. Raises `ValueError` for data or a model that do not fit the spec."
     if data.digest != spec.data_digest:
         raise ValueError(
             f"the spec is of data with the fingerprint {spec.data_digest}, and this has {data.digest}: "
