@@ -600,7 +600,7 @@ def reasons(d: Diagnosis) -> list[str]:
         if of.get("settles") or (of.get("state") == "no conflict" and of["cramers_v"] > 0.9):
             lines.append(f"{of['name']} settles the label: no training example conflicts with it.")
             why = "If it is the label in other words, or known only after it, leave it out"
-            lines.append(f"{why}: {option(of['name'], 'drop')}. Else collect examples that conflict.")
+            lines.append(f"{why}: {option({of['name']: 'drop'})}. Else collect examples that conflict.")
     for a in d.attributes:
         if a["state"] == "examined":
             condition, shortcut = (SAYS[a["says"][test]] for test in ("condition", "shortcut"))

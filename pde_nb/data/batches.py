@@ -38,9 +38,7 @@ def upright_rgb(image):
     if image.mode == "F" or image.mode.startswith("I"):
         values = np.asarray(image)
         if image.mode == "F" or values.min() < 0 or not (values.max() == 0 or 255 < values.max() < 65536):
-            raise ValueError(
-                f"its values go from {values.min()} to {values.max()}; scale them to 8 or 16 bits"
-            )
+            raise ValueError(f"its values are {values.min()} to {values.max()}; scale them to 8 or 16 bits")
         image = Image.fromarray((values / 257).round().astype(np.uint8))
     if "A" in image.getbands() or "transparency" in image.info:
         image = image.convert("RGBA")
