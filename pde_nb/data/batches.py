@@ -221,10 +221,10 @@ def check_device(device) -> torch.device:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, TypeError) as e:
         reason = str(e).splitlines()[0].rstrip(".")
-        raise ValueError(
-            f"device={str(device)!r} cannot be used here ({reason}); use device='cpu', or a torch and a "
-            "driver that are made for this GPU."
-        ) from e
+        remedy = "use device='cpu', or a torch and a driver that are made for this GPU"
+        if reason.startswith(("Expected one of", "Invalid device")):  # torch lists all kinds that it knows
+            reason, remedy = "torch knows no such device", "use 'cpu', 'cuda' (or 'cuda:0') or 'mps'"
+        raise ValueError(f"device={str(device)!r} cannot be used here ({reason}); {remedy}.") from e
     return torch.device(device)
 
 # %% ../../nbs/04_data/09_batches.ipynb #42d82bae
