@@ -11,21 +11,23 @@ import re
 import warnings
 
 import numpy as np
+
+from .core.environment import need
+
+for package in ("torch", "PIL", "transformers.trainer"):
+    need(package, "pde_nb.hf", "'pde_nb[hf]'")
 import torch
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader
+from transformers import DefaultFlowCallback, EarlyStoppingCallback, Trainer, TrainerCallback
+from transformers.trainer_pt_utils import find_batch_size
 
 from .algorithm.groups import Groups, Overlap, make_groups, warn_of_gaps
 from .algorithm.metrics import count_correct, figures
 from .algorithm.schedule import ExpansionBatches, check_identity
-from .core.environment import need
 from .methods.base import Method, class_ids, describe
 from .methods.pde import PDE, scale_rates
 from .training.spec import chosen_method
-
-need("transformers", "pde_nb.hf", "'pde_nb[hf]'")
-from transformers import DefaultFlowCallback, EarlyStoppingCallback, Trainer, TrainerCallback
-from transformers.trainer_pt_utils import find_batch_size
 
 # %% ../nbs/12_deployment/06_hf.ipynb #hfi0008
 def dataset_groups(
@@ -65,7 +67,7 @@ def group_metrics(
             raise ValueError("a score is nan, so nothing is predicted; lower the learning rate.")
         if scores.ndim == 2 and scores.shape[1] > 1:
             scores = scores.argmax(1)
-        counts = count_correct(scores, labels, groups)
+        whole = figures(count_correct(scores, labels, groups))
         if isinstance(groups, Groups):
             of_pair, _ = np.unique([class_ids(groups), labels], axis=1)
             if len(of_pair) > len({*of_pair}):
@@ -73,7 +75,6 @@ def group_metrics(
                     "the labels of these rows are not those of the groups: rows come in another order, as "
                     "group_by_length has it, or the groups are of other rows. Give both in the same order."
                 )
-        whole = figures(counts)
         told = {name: getattr(whole, name) for name in ("worst_group", "average", "group_mean")}
         filled = [group for group in whole.groups if group.n]
         for group in filled if len(filled) <= 50 else ():  # more are too many to be logged one by one

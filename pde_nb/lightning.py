@@ -10,7 +10,13 @@ import warnings
 from types import SimpleNamespace
 
 import numpy as np
+
+from .core.environment import need
+
+for package in ("torch", "PIL", "lightning"):
+    need(package, "pde_nb.lightning", "'pde_nb[lightning]'")
 import torch
+from lightning.pytorch import Callback, LightningDataModule, Trainer
 from torch.utils.data import DataLoader, Dataset
 
 from .algorithm.expansion import Schedule
@@ -18,14 +24,9 @@ from .algorithm.groups import Groups, warn_of_gaps
 from .algorithm.metrics import figures
 from .algorithm.schedule import ExpansionBatches, check_identity
 from .core.arguments import number
-from .core.environment import need
+from .deployment.metric import WorstGroupAccuracy
 from .methods.base import class_ids
 from .methods.pde import PDE, scale_rates
-
-need("lightning", "pde_nb.lightning", "'pde_nb[lightning]'")
-from lightning.pytorch import Callback, LightningDataModule, Trainer
-
-from .deployment.metric import WorstGroupAccuracy
 
 # %% ../nbs/12_deployment/07_lightning.ipynb #ligh0006
 class PDEDataModule(LightningDataModule):
@@ -148,8 +149,7 @@ class PDECallback(Callback):
     def on_train_batch_start(self, trainer: Trainer, pl_module, batch, batch_idx: int):
         "Lower the learning rates where the warm-up is over; say after which batch validation is to follow."
         batches = self.data.batches
-        begins = batch_idx in (0, *batches.ends)
-        if begins and batches.epoch_of(batch_idx) == batches.schedule.warmup_end:
+        if batch_idx in (0, *batches.ends) and batches.epoch_of(batch_idx) == batches.schedule.warmup_end:
             schedulers = [config.scheduler for config in trainer.lr_scheduler_configs]
             scale_rates(trainer.optimizers, schedulers, self.expansion_lr)
         if self.each_epoch:

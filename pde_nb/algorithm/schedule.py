@@ -18,7 +18,7 @@ from jaxtyping import Int
 
 from .expansion import Plan, Schedule, expansion_plan, small_group_cap
 from .groups import Groups, balanced_counts, stream
-from ..core.arguments import Checked, Count, NonNegative, Range, Share, checked
+from ..core.arguments import Checked, Count, CountOrZero, NonNegative, Range, Share, checked
 
 # %% ../../nbs/02_algorithm/04_schedule.ipynb #sche0008
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class ExpansionSchedule:
     """Which examples of a plan each epoch shows. Without a `Pace` the schedule is fixed before training; with
     one it sets itself, by what it is told of each epoch.
 
-    Raises `ValueError` where `epochs` is more than a fixed schedule has."""
+    Raises `ValueError` for a negative `n_val`, and where `epochs` is more than a fixed schedule has."""
 
     rule = staticmethod(advance)  # what follows from a round; a class of your own may have another
 
@@ -102,14 +102,14 @@ class ExpansionSchedule:
         self,
         plan: Plan,
         pace: Pace | None = None,  # of a schedule that sets itself; None: it is fixed
-        n_val: int = 0,  # examples of the validation set, which decide how long a round is
+        n_val: int = 0,  # examples of the validation set, ≥ 0, which decide how long a round is
         epochs: int | None = None,  # at most so many; None: as many as it takes
         expansion_lr: float = 0.1,  # fixed: the learning rate is multiplied by this after the warm-up
         reset: str | None = None,  # fixed: forget momentum 'once', after the warm-up, or 'always'; None: no
     ):
         self.plan, self.pace, self.reset = plan, pace, reset
         self.epochs, self.expansion_lr = epochs, expansion_lr
-        warm = len(plan.active(0))
+        warm, n_val = len(plan.active(0)), checked("n_val", n_val, CountOrZero)
         self.round_size = None if pace is None else warm * max(1, ceil(n_val / (4 * warm)))
         self.epoch = 0  # the one that runs, or comes next
         self.stages = [Stage()]  # fixed: all that are known; otherwise those that have begun

@@ -441,8 +441,7 @@ def next_labels(data: Data, x, train, val, rng: np.random.Generator) -> list[dic
 
 def alike(groups: Groups, judged) -> bool:
     "Whether validation is judged by the groups of training, and these are of an attribute."
-    same = isinstance(judged, Groups) and judged.names == groups.names
-    return same and len(groups.variables) > 1
+    return isinstance(judged, Groups) and judged.names == groups.names and len(groups.variables) > 1
 
 
 def labels_after(run, most: int = 1500) -> list[dict]:
@@ -597,10 +596,13 @@ def reasons(d: Diagnosis) -> list[str]:
     "Columns that settle the label; then why the verdict is what it is, for each attribute that varies."
     lines = []
     for of in (*d.attributes, *d.candidates):
-        if of.get("settles") or (of.get("state") == "no conflict" and of["cramers_v"] > 0.9):
+        *others, name = of["name"].split(" × ")
+        settles = of.get("settles") or (of.get("state") == "no conflict" and of["cramers_v"] > 0.9)
+        if settles and not (others and lines):  # where several do so together, one may do so alone
             lines.append(f"{of['name']} settles the label: no training example conflicts with it.")
             why = "If it is the label in other words, or known only after it, leave it out"
-            lines.append(f"{why}: {option(of['name'], 'drop')}. Else collect examples that conflict.")
+            how = option({name: "drop"}) + f" in place of --attribute {name}" * ("state" in of)
+            lines.append(f"{why}: {how}. Else collect examples that conflict.")
     for a in d.attributes:
         if a["state"] == "examined":
             condition, shortcut = (SAYS[a["says"][test]] for test in ("condition", "shortcut"))

@@ -14,7 +14,7 @@ from pathlib import Path
 import pde_nb
 from .ending import Exit, answer, command_line, say_next, show
 from .options import SCREEN, DataOptions, Json, Number, TrainOptions, Whole, data_words, set_values
-from ..core.arguments import lookup, number
+from ..core.arguments import Positive, checked, lookup, number
 from ..core.environment import is_main, need
 
 # %% ../../nbs/14_cli/03_train.ipynb #tr0006
@@ -51,6 +51,7 @@ def train(
     from pde_nb.training.spec import choose
 
     lookup(method, METHODS | dict(auto=None), "method")
+    checked("minutes", minutes, Positive | None)
     keep_memory()
 
     def say(*parts):

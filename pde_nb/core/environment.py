@@ -74,7 +74,7 @@ def need(
     extra: str = "'pde_nb[train]'",  # what pip installs it with: an extra, or its own name
 ):
     "The package. Raises `ImportError` that says how to get it."
-    if package in ("transformers", "lightning", "torchmetrics"):
+    if package.partition(".")[0] in ("transformers", "lightning", "torchmetrics"):
         with suppress(ImportError):
             import_torchvision()  # which they import
     try:

@@ -38,9 +38,7 @@ def upright_rgb(image):
     if image.mode == "F" or image.mode.startswith("I"):
         values = np.asarray(image)
         if image.mode == "F" or values.min() < 0 or not (values.max() == 0 or 255 < values.max() < 65536):
-            raise ValueError(
-                f"its values go from {values.min()} to {values.max()}; scale them to 8 or 16 bits"
-            )
+            raise ValueError(f"its values are {values.min()} to {values.max()}; scale them to 8 or 16 bits")
         image = Image.fromarray((values / 257).round().astype(np.uint8))
     if "A" in image.getbands() or "transparency" in image.info:
         image = image.convert("RGBA")
@@ -223,10 +221,10 @@ def check_device(device) -> torch.device:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, TypeError) as e:
         reason = str(e).splitlines()[0].rstrip(".")
-        raise ValueError(
-            f"device={str(device)!r} cannot be used here ({reason}); use device='cpu', or a torch and a "
-            "driver that are made for this GPU."
-        ) from e
+        remedy = "use device='cpu', or a torch and a driver that are made for this GPU"
+        if reason.startswith(("Expected one of", "Invalid device")):  # torch lists all kinds that it knows
+            reason, remedy = "torch knows no such device", "use 'cpu', 'cuda' (or 'cuda:0') or 'mps'"
+        raise ValueError(f"device={str(device)!r} cannot be used here ({reason}); {remedy}.") from e
     return torch.device(device)
 
 # %% ../../nbs/04_data/09_batches.ipynb #42d82bae

@@ -244,10 +244,7 @@ def _attributes(attributes, label, unlabelled, coded) -> dict:
     "Checked columns, by name; None in a cell without a value."
     attributes = attributes if isinstance(attributes, dict) else {"a": attributes}
     if label in attributes:
-        raise ValueError(
-            f"{label!r} is the label and an attribute at once; "
-            "an attribute must be something else than the label."
-        )
+        raise ValueError(f"{label!r} is the label and an attribute at once; name another attribute.")
     for name in coded:
         lookup(name, attributes, "values: the attribute")
     columns, found = {}, unlabelled is None or not plain_text(unlabelled)  # an empty text is a blank anyway
@@ -309,9 +306,7 @@ def _labels(y, name, classes):
         values = np.array(classes) if in_order else np.arange(len(classes))
         codes = column
     if len(classes) < 2:
-        raise ValueError(
-            f"{name} has one value only, {classes[0]!r}; there is nothing to learn with a single class."
-        )
+        raise ValueError(f"{name} has one value only, {classes[0]!r}; give labels of two classes or more.")
     return codes.astype(np.int64), classes, values
 
 # %% ../../nbs/04_data/04_data.ipynb #ede17cae

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int, Shaped
 
-from .columns import HowRead
+from .columns import HowRead, option
 
 # %% ../../nbs/04_data/10_encoding.ipynb #ec000006
 @dataclass(frozen=True, eq=False)
@@ -135,8 +135,7 @@ def learn_column(
         if len(values) > MAX_CATEGORIES:
             raise ValueError(
                 f"column {name!r} has {len(values):,} different values in training, more than "
-                f"{MAX_CATEGORIES:,}; it names examples, no kinds of them: leave it out, --as {name}=drop "
-                f"(columns={{{name!r}: 'drop'}})."
+                f"{MAX_CATEGORIES:,}; it names examples, not kinds: {option({name: 'drop'})} leaves it out."
             )
         return ColumnCode(name, how or HowRead("category"), values=values)
     how = how or HowRead("number")

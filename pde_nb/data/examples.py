@@ -257,9 +257,7 @@ def check_shape(x):
             f"x has shape {x.shape}; give features (n, d) or pictures (n, channels, height, width)."
         )
     if x.dtype.kind not in "biuf":
-        raise ValueError(
-            f"x has dtype {x.dtype}; give numbers, or a DataFrame to from_table if some are text."
-        )
+        raise ValueError(f"x has dtype {x.dtype}; give numbers, or a DataFrame to from_table for text.")
     if x.ndim == 4 and x.shape[1] not in (1, 3):
         raise ValueError(
             f"pictures of shape {x.shape[1:]} have {x.shape[1]} channels; 1 or 3 are understood, before "

@@ -34,9 +34,7 @@ from .hubs import load_pretrained
 def load_tokenizer(tokenizer):
     "The tokenizer of a name or folder; an object as it is. Raises `ValueError` for none that is usable here."
     if tokenizer is None:
-        raise ValueError(
-            "texts need tokenizer=…: a tokenizer of the transformers library, its name, or a folder."
-        )
+        raise ValueError("texts need tokenizer=…: a tokenizer of transformers, its name, or a folder.")
     if isinstance(tokenizer, (str, Path)):
         auto = need("transformers", "a model of texts").AutoTokenizer
         tokenizer = load_pretrained(auto.from_pretrained, str(Path(tokenizer).expanduser()))
@@ -86,8 +84,9 @@ class TokenSource(Source):
         n_cut = self.tokenise(inputs.first, inputs.second, progress)
         self.check_tokens()
         if n_cut:
-            cut = f"are longer than {self.max_tokens} tokens and were cut"
-            self.notes = (f"{n_cut} of {len(self)} texts {cut}",)
+            self.notes = (
+                f"{n_cut} of {len(self)} texts are longer than {self.max_tokens} tokens and were cut",
+            )
         known = self.tokenizer
         sums = [zlib.crc32(numbers.tobytes()) for numbers in (self.ids, self.lengths)]
         self.settings = (self.max_tokens, *sums, known.pad_token_id, known.padding_side == "left")
@@ -243,9 +242,7 @@ def make_source(
     pixels = dict(centre=centre, cache=cache, size=size, augment=augment, normalise=normalise)
     for name, value in (pixels | texts).items():
         if kind not in OF_KINDS[name].split() and value not in (None, (), "imagenet"):
-            raise ValueError(
-                f"{name}={value!r} is for {OF_KINDS[name]}, and the inputs are {kind}; leave it out."
-            )
+            raise ValueError(f"{name}={value!r} is for {OF_KINDS[name]}, and here are {kind}; leave it out.")
     if kind == "texts":
         return TokenSource(inputs, **texts, device=device, progress=progress)
     if kind in ("table", "features"):
@@ -304,9 +301,7 @@ class Preparation:
             kind=source.kind,
             classes=data.classes,
             label=data.train_groups.variables[0],
-            attributes={
-                name: tuple(known_values(column).tolist()) for name, column in data.attributes.items()
-            },
+            attributes={name: tuple(known_values(of).tolist()) for name, of in data.attributes.items()},
             group_by=tuple(groups),
             shape=source.shape,
             image=getattr(data.inputs, "column", ""),

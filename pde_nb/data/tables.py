@@ -24,7 +24,7 @@ from ..core.arguments import did_you_mean, lookup
 from ..core.environment import need
 from ..core.tables import Table
 from .blanks import mask_blanks
-from .columns import KINDS, SHOWN, HowRead, Reading, check_names, option, refuse, understand
+from .columns import FILL, KINDS, SHOWN, HowRead, Reading, check_names, option, refuse, understand
 from .dataset import SPLIT_NAMES, Data, make_data, split_codes
 from .examples import Columns, Texts, errors_of_file, find_pictures
 
@@ -131,7 +131,7 @@ def check_twice(names, where):
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(
-            f"{where} has more than one column named {', '.join(map(repr, twice))}; rename all but one."
+            f"{where} has several columns named {', '.join(map(repr, twice))}; rename all but one."
         )
 
 
@@ -160,25 +160,30 @@ def feature_columns(
 ) -> tuple[Columns, dict[str, tuple], list[str]]:
     """The feature columns of a table; what each column became, examples, and why; and notes.
 
-    Raises `ValueError` as `understand` and `refuse` do, and where no column is left."""
+    Raises `ValueError` as `understand` and `refuse` do, one for all columns, and where no column is left."""
     columns, how, said, useless, remarks = {}, {}, {}, [], []
+    refused = {}  # name → why
     for name in names:
         wanted, key = kinds.get(name, ""), str(name)
         if wanted == "drop":
             said[name] = ("left out", "", "asked for")
             continue
-        reading = understand(frame[name], wanted)
-        why = reading.identity if reading else "no values"
-        why = why or "it has no name" * key.startswith("Unnamed: ")
-        if why and not named and not wanted:
-            useless.append(f"{name} ({why})")
-            said[name] = ("left out", "", why)
+        try:
+            reading = understand(frame[name], wanted)
+            why = reading.identity if reading else "no values"
+            why = why or "it has no name" * key.startswith("Unnamed: ")
+            if why and not named and not wanted:
+                useless.append(f"{name} ({why})")
+                said[name] = ("left out", "", why)
+                continue
+            if reading is None or (reading.how.kind == "category" and reading.bad.all()):
+                raise ValueError(f"the column {key!r} has no values; leave it out.")
+            if missing == "error":
+                refuse(reading, frame[name])
+            columns[key], how[key] = filled(reading, key, train)
+        except ValueError as e:
+            refused[name] = str(e)
             continue
-        if reading is None or (reading.how.kind == "category" and reading.bad.all()):
-            raise ValueError(f"the column {key!r} has no values; leave it out.")
-        if missing == "error":
-            refuse(reading, frame[name])
-        columns[key], how[key] = filled(reading, key, train)
         became, told = reading.how.kind, [reading.remark] if reading.remark else []
         if n_filled := int(reading.bad.sum()):
             word = "'missing'" if became == "category" else f"the median {how[key].shown(how[key].middle)}"
@@ -190,6 +195,13 @@ def feature_columns(
         some = frame[name][~reading.bad].head(1000).unique()[:3]
         why = ", ".join(told) or "asked for" * bool(wanted)
         said[name] = (became, "; ".join(str(value)[:24] for value in some), why)
+    if len(refused) > 1:
+        faults = [text.rpartition("; ")[0].removeprefix("the column ") for text in refused.values()]
+        remedy = f"{option(dict.fromkeys(refused, 'drop'))} leaves them out"
+        remedy += f", or {FILL} fills in what is missing" * any(FILL in text for text in refused.values())
+        raise ValueError(f"{len(refused)} columns are doubtful: {'; '.join(faults)}; {remedy}.")
+    for text in refused.values():
+        raise ValueError(text)
     if not columns:
         raise ValueError(
             f"no feature is left ({', '.join(useless) or 'the table has no other column'}); "
@@ -237,7 +249,7 @@ def text_column(
     empty = [row for row, text in enumerate(texts) if not text.strip()]
     if missing == "error" and empty:
         what = f"the column {column.name!r} has no text in {len(empty):,} cells, the first in row {empty[0]}"
-        raise ValueError(f"{what}; drop those rows, or keep them with --missing fill (missing='fill').")
+        raise ValueError(f"{what}; drop those rows, or keep them with {FILL}.")
     return np.array(texts, object)
 
 # %% ../../nbs/04_data/05_tables.ipynb #ta000015
@@ -292,7 +304,7 @@ def from_table(
     for name in frame.columns.difference(used, sort=False) if unused and split else ():
         if str(frame[name][0]) in SPLIT_NAMES and frame[name].isin(SPLIT_NAMES).all():
             take = f"--split {name!r} (split={name!r}) takes it as the split"
-            raise ValueError(f"{name!r} holds names of splits; {take}, {option(name, 'drop')} leaves it out.")
+            raise ValueError(f"{name!r} has names of splits; {take}, {option({name: 'drop'})} leaves it out.")
     data = make_data(inputs, frame[label], attributes, splits, **options)
     for role in ("label", "attribute", "split", "text", "image"):
         for name in roles.get(role, ()):
@@ -323,16 +335,14 @@ def check_roles(
         for name in columns:
             lookup(name, dict.fromkeys(names), f"{role}= (--{role}): the column")
             if name in role_of and (role_of[name], role) != ("attribute", "features"):
-                raise ValueError(
-                    f"the column {name!r} is given as {role_of[name]} and as {role}; leave out one."
-                )
+                raise ValueError(f"column {name!r} is given as {role_of[name]} and as {role}; leave out one.")
             role_of.setdefault(name, role)
     for name, kind in kinds.items():
-        lookup(name, dict.fromkeys(names), f"{option(name, kind)}: the column")
-        lookup(kind, dict.fromkeys(KINDS), f"{option(name, kind)}: the kind")
+        lookup(name, dict.fromkeys(names), f"{option({name: kind})}: the column")
+        lookup(kind, dict.fromkeys(KINDS), f"{option({name: kind})}: the kind")
         role = role_of.get(name, "features")
         if role in ("text", "image") or (role != "features" and kind != "category"):
-            raise ValueError(f"{option(name, kind)}: the column is given as {role}; leave it out.")
+            raise ValueError(f"{option({name: kind})}: the column is given as {role}; leave it out.")
     return roles
 
 # %% ../../nbs/04_data/05_tables.ipynb #ta000025

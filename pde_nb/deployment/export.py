@@ -45,11 +45,12 @@ def description(predictor: Predictor, x: np.ndarray) -> dict:
         label=preparation.label,
         classes=classes,
         temperature=predictor.temperature,
-        weights_sha256=predictor.identity,
         versions={name: version for name, version in surroundings()["versions"].items() if version},
         input=dict(name=name, dtype=str(x.dtype), shape=["batch", *x.shape[1:]]),
         outputs=[dict(name=of, dtype="float32", shape=["batch", len(classes)]) for of in OUTPUTS],
     )
+    if predictor.identity:  # of a run's folder
+        about["weights_sha256"] = predictor.identity
     if preparation.kind == "table":
         about["columns"] = list(map(as_plain, preparation.codes))
     if preparation.kind == "pictures":
@@ -108,8 +109,7 @@ class Graph(nn.Module):
             standard = preparation.standard or plain
             of_each = map(Standard, standard.mean, standard.std)
             codes = [ColumnCode("", HowRead("number"), one) for one in of_each]
-        columns = kind in ("table", "features")
-        self.prepare = ColumnLayer(codes) if columns else PixelLayer(preparation.pixels)
+        self.prepare = ColumnLayer(codes) if kind in ("table", "features") else PixelLayer(preparation.pixels)
 
     def forward(self, x: Tensor) -> tuple[Float[Tensor, "n classes"], Float[Tensor, "n classes"]]:
         logits = self.model(self.prepare(x)).to(torch.float32)
@@ -161,9 +161,9 @@ def export(
     if path.suffix != ".onnx" or path.is_dir():
         raise ValueError(f"{path.name!r} is a folder, or does not end in .onnx; name a file that does.")
     missing = [name for name in ("onnx", "onnxscript", "onnxruntime") if find_spec(name) is None]
-    if missing or torch.__version__ < OLDEST_TORCH:
-        wanted = ", ".join([f"torch {OLDEST_TORCH} or newer", *missing])
-        raise ValueError(f"this needs {wanted}, not installed here: pip install 'pde_nb[export]'.")
+    missing += [f"torch {OLDEST_TORCH} or newer"] * (torch.__version__ < OLDEST_TORCH)
+    if missing:
+        raise ValueError(f"this needs {', '.join(missing)}, not installed: pip install 'pde_nb[export]'.")
     writable_folder(path.parent)
     if isinstance(rows, Data):
         inputs, some = rows.inputs, rows.rows("val")[:N_ROWS]
@@ -242,9 +242,7 @@ def save_pretrained(
     Raises `ValueError` for a model of another kind, and for a folder that holds something."""
     network, preparation, folder = predictor.model, predictor.preparation, Path(folder)
     if preparation.kind != "texts" or not isinstance(network, TextClassifier):
-        raise ValueError(
-            f"{type(network).__name__} is no network of transformers; export it to a file, model.onnx."
-        )
+        raise ValueError(f"{type(network).__name__} is no network of transformers; export it as model.onnx.")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ValueError(f"{str(folder)!r} holds something already; name another folder, or empty it.")
     if predictor.temperature != 1:

@@ -82,9 +82,7 @@ def save_groups(folder, data: Data):
     if path.exists():
         then, now = read_guess(path).record["asked"], guess.record["asked"]
         if then != now:
-            raise ValueError(
-                f"{str(path)!r} keeps groups of other labels or data ({then}); name another folder."
-            )
+            raise ValueError(f"{str(path)!r} is of other labels or data ({then}); name another folder.")
         return
     state = {name: getattr(guess, name) for name in ("how", "labelled", "certainty", "judged", "record")}
     state |= dict(ids=groups.ids, trusted=groups.trusted, split=data.split, notes=list(data.notes))

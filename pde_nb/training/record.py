@@ -207,11 +207,12 @@ def rung_text(record: RunRecord, split: str) -> str:
 
 
 def split_heading(record: RunRecord, split: str) -> str:
-    "What stands above the figures of a split: its name, and its rung where that is not the highest."
+    "What stands above the figures of a split: its name, its part in training, and a rung below the highest."
+    name = split + ", which chose the epoch" * (split == "val" and len(record.curve) > 1)
     if (rung := judged_in(record, split)) in ("labelled", "classes"):
-        return split
+        return name
     average = "; the average is of all rows" if rung == "some" else ""
-    return f"{split}: the worst of {rung_text(record, split)}{average}"
+    return f"{name}: the worst of {rung_text(record, split)}{average}"
 
 # %% ../../nbs/09_training/10_record.ipynb #rc00006
 def count_split(data: Data, split: str, scores) -> metrics.GroupCounts:
