@@ -5,7 +5,7 @@
 FOLDER of --root holds waterbirds_features.npz (x, y, place, split), adult.csv, sick.csv, coloured_mnist.npz,
 waterbirds_v1.0 and mobilenet_v2.safetensors.
 Each contender writes OUT/TASK/NAME.json with what half A of test shows, and OUT/TASK/half_b/NAME.json
-with the other half, which nothing here reads. A command that was cut off goes on with the next seed.
+with the other half, which nothing here reads but to go on. A command that was cut off goes on with the next seed.
 """
 
 import argparse
@@ -513,10 +513,10 @@ def run_contender(name, task, data, seeds, out, say):
                  notes=study.notes, hits=packed(hit[first], halves[0]))
         )  # fmt: skip
         hidden.append(dict(seed=seed, hits=packed(hit[~first], halves[1])))
-        write_sealed(other, dict(trials=hidden))
         about = dict(task=out.name, name=name, chosen=chosen.get(base), data=data.digest)
-        about["groups"] = dict(zip(halves[0].names, halves[0].counts.tolist()))
-        write_sealed(path, dict(about, surroundings=surroundings(), trials=trials))
+        for to, groups, found in zip((other, path), reversed(halves), (hidden, trials)):
+            about["groups"] = dict(zip(groups.names, groups.counts.tolist()))
+            write_sealed(to, dict(about, surroundings=surroundings(), trials=found))
         say(f"{name:20} {seed} {study.passes:.1f} passes, {seconds:.1f} s {study.notes}")
 
 
