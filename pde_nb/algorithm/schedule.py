@@ -251,8 +251,7 @@ def plain_schedule(
     "A schedule of one stage: so many epochs, each of which shows the examples in a new order."
     shown = np.arange(len(groups)) if examples is None else np.asarray(examples, np.int64)
     schedule = Schedule(epochs, expand_by=1, expand_every=1, n_expansions=0)
-    plan = Plan(shown, np.array([0]), np.array([len(shown)]), groups, schedule, seed)
-    return ExpansionSchedule(plan)
+    return ExpansionSchedule(Plan(shown, np.array([0]), np.array([len(shown)]), groups, schedule, seed))
 
 # %% ../../nbs/02_algorithm/04_schedule.ipynb #sche0029
 class ExpansionBatches:

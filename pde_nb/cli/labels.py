@@ -138,8 +138,7 @@ def row_method(row: Row, setup: Setup) -> Method:
         return replace(preset.method, schedule=schedule, epochs=preset.method.epochs if whole else None)
     if preset and setup.of_paper and setup.scale == 1:
         return preset.method
-    passes = setup.scale * setup.preset("erm").method.epochs
-    return within_budget(row.method, setup.data, max(1.0, passes))
+    return within_budget(row.method, setup.data, max(1.0, setup.scale * setup.preset("erm").method.epochs))
 
 # %% ../../nbs/14_cli/06_labels.ipynb #e30da807
 OF_RATES = PAPER["tab:ablation_lr"][BIRDS] | {"1e-4": PAPER["tab:ablation_size"][BIRDS]["m = 10"]}

@@ -72,7 +72,7 @@ class DataOptions:
     """what columns are, where they are not what they seem (number, category, boolean, date, drop):
     income=number,id=drop"""
     missing: str | None = None
-    "cells without a value, or that do not fit: error (default), or fill in median or 'missing'"
+    "cells without a value, or that do not fit: error (default), or fill: the median, or 'missing'"
     unlabelled: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None
     "a value of the attribute that stands for a blank"
 

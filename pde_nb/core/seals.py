@@ -108,8 +108,7 @@ def write_sealed(path, content: dict) -> dict:  # the document, with version and
 
 def with_origin(**content) -> dict:
     "The content of a record, after the command and the surroundings of this process."
-    command = [Path(sys.argv[0]).name, *sys.argv[1:]]
-    return dict(command=command, surroundings=surroundings(), **content)
+    return dict(command=[Path(sys.argv[0]).name, *sys.argv[1:]], surroundings=surroundings(), **content)
 
 # %% ../../nbs/01_core/05_seals.ipynb #se000011
 def read_sealed(

@@ -42,8 +42,7 @@ def upright_rgb(image):
         image = Image.fromarray((values / 257).round().astype(np.uint8))
     if "A" in image.getbands() or "transparency" in image.info:
         image = image.convert("RGBA")
-        behind = Image.new("RGBA", image.size, "white")
-        return Image.alpha_composite(behind, image).convert("RGB")
+        return Image.alpha_composite(Image.new("RGBA", image.size, "white"), image).convert("RGB")
     return image.convert("RGB")
 
 # %% ../../nbs/04_data/09_batches.ipynb #174b9804

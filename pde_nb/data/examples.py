@@ -240,8 +240,7 @@ def make_arrays(
     if hasattr(x, "detach"):
         x = x.detach().cpu()
         x = x.float().numpy() if str(x.dtype) == "torch.bfloat16" else x.numpy()
-    masked = np.ma.is_masked(x)
-    x = np.ma.filled(x.astype(np.float32), np.nan) if masked else np.asarray(x)
+    x = np.ma.filled(x.astype(np.float32), np.nan) if np.ma.is_masked(x) else np.asarray(x)
     check_shape(x)
     if x.dtype.kind == "f":
         check_numbers(x, first)

@@ -180,8 +180,7 @@ def refine_probe(probe: Probe, x, y, codes, split, rows) -> Probe:
             score = fit_both(np.append(rest, blank[row]), np.append(a, value), weights)
         return score
 
-    refined = Probe.cross_fit(fit, REFINED_C, rows, codes[rows])
-    return min(probe, refined, key=lambda one: one.loss.mean())
+    return min(probe, Probe.cross_fit(fit, REFINED_C, rows, codes[rows]), key=lambda one: one.loss.mean())
 
 # %% ../../nbs/06_grouping/02_guess.ipynb #gue00002
 FEWEST = 5  # labelled rows of a value

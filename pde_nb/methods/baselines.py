@@ -44,8 +44,7 @@ class Subsample(Balanced):
         return cls(8 * EPOCHS[kind])
 
     def make_pacing(self):
-        rng = stream(self.seed, "subset")
-        subset = balanced_subset(coarse(self.groups, self.by), rng, self.cap)
+        subset = balanced_subset(coarse(self.groups, self.by), stream(self.seed, "subset"), self.cap)
         return plain_schedule(self.groups, self.seed, self.epochs, subset)
 
 # %% ../../nbs/07_methods/02_baselines.ipynb #2ebd0ded

@@ -180,8 +180,7 @@ def runs_page(records: list[RunRecord]) -> Page:
     results = {label: replace(result_of(runs, [], {}), title=label) for label, runs in found.items()}
     each = [(label, note) for label, runs in found.items() for run in runs for note in notes_of(run)]
     notes = dict.fromkeys(f"{label}: {note}" for label, note in each)
-    commands = "\n".join(dict.fromkeys(map(command_text, records)))
-    return several_page(results, notes, commands)
+    return several_page(results, notes, "\n".join(dict.fromkeys(map(command_text, records))))
 
 
 def comparison_page(comparison: Comparison, command: str = "") -> Page:

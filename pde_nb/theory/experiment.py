@@ -76,8 +76,7 @@ class Run:
         for_train, for_test, for_balanced, for_weights, for_valid = streams
         features = draw_features(p.dim, for_train, np.float32)
         train = draw_sample(model, p.n_train, for_train, features)
-        schedule = Schedule(1, p.expand_by, 1, draw=p.draw)
-        plan = expansion_plan(make_groups(train.y, train.a), schedule, seed)
+        plan = expansion_plan(make_groups(train.y, train.a), Schedule(1, p.expand_by, 1, draw=p.draw), seed)
         outside = np.setdiff1d(np.arange(len(train)), plan.order)  # what the plan leaves out comes last
         shape = (p.n_filters, p.dim + p.biases)
         W = for_weights.uniform(-1, 1, shape) if p.init == "uniform" else for_weights.standard_normal(shape)

@@ -75,8 +75,7 @@ def screen_seed(plane: Plane, seed: int) -> Int[np.ndarray, "cells cells"]:
     """1 where the core feature is learned first on the population, −1 where the spurious one is, 0 where
     neither is; rows are α̂, columns β_c."""
     c, s = start_alignments(plane, seed)
-    won = first_learned(c, s, plane.alpha_hats[:, None], plane.ratios, 1.0, level=plane.level)
-    return won.astype(int)
+    return first_learned(c, s, plane.alpha_hats[:, None], plane.ratios, 1.0, level=plane.level).astype(int)
 
 # %% ../../nbs/03_theory/10_phase.ipynb #xp10c001
 SHARES = LinearSegmentedColormap.from_list("shares", [COLOURS["spurious"], "#f4f1ec", COLOURS["core"]])

@@ -51,8 +51,7 @@ def warmup_trial(seed: int) -> tuple[float, float]:
     beta_s, sigma_p = beta_c * log_uniform(rng, 1, 5), beta_c * log_uniform(rng, 0.5, 12)
     model = DataModel(dim=int(log_uniform(rng, 20, 400)), beta_c=beta_c, beta_s=beta_s, sigma_p=sigma_p)
     N, J = 4 * int(log_uniform(rng, 10, 500)), int(log_uniform(rng, 8, 100))
-    sigma_0 = log_uniform(rng, 0.005, 0.1)
-    sample, W = draw_network(rng, model, N, J, sigma_0, np.float32, balanced=True)
+    sample, W = draw_network(rng, model, N, J, log_uniform(rng, 0.005, 0.1), np.float32, balanced=True)
     lr = warmup_iterations(1.0, beta_c, W @ sample.v_c) / 200
     predicted = warmup_iterations(lr, beta_c, W @ sample.v_c)
     states = enumerate(islice(descent(W, structured(sample).gradient, lr), 4 * predicted))

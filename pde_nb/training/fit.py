@@ -27,7 +27,7 @@ from torch import nn
 from .. import __version__
 from ..algorithm.groups import Groups, Overlap, group_sum, random_rank
 from ..algorithm.metrics import count_correct, worst_interval
-from ..core.arguments import Checked, CountOrZero, NonNegative, Positive, checked, lookup
+from ..core.arguments import Checked, CountOrZero, NonNegative, Positive, checked
 from ..core.environment import check_one_process
 from ..core.seals import content_digest, hold, with_origin, writable_folder
 from ..core.tables import percent
@@ -413,9 +413,10 @@ def check_climb(data: Data, folder: Path | None, restart: bool, options: dict) -
         raise ValueError(f"{str(folder)!r} holds a run of one method; {files.REMEDY}.")
     usual = dict(schedule="auto", preset=None)
     asked = {name: value for name, value in options.items() if name not in usual or value != usual[name]}
-    shared = dict.fromkeys((*OF_DECISIONS[2:], "seed", *(f.name for f in fields(Settings))))
-    for name in asked:
-        lookup(name, shared, "method='auto' takes what all methods share: the setting")
+    shared = [*OF_DECISIONS[2:], "seed", *(f.name for f in fields(Settings) if f.name != "evaluate")]
+    if other := [name for name in asked if name not in shared]:
+        why = f"what all methods share, {', '.join(shared)}, and not {other[0]!r}"
+        raise ValueError(f"method='auto' takes {why}; leave it out, or take one method.")
     return asked
 
 
@@ -447,15 +448,18 @@ def climb(
     why = "nothing is left to try"
     with hold(writable_folder(folder)) if folder else nullcontext():
         for name in (name for name in LADDER if name != "trees" or suits_trees):
-            if best and keep.minutes and seconds >= 60 * keep.minutes:
+            out = folder and folder / "auto" / name
+            known = out and not keep.restart and (out / "record.json").exists()
+            if known and body:  # heads of another body are of no use
+                known = RunRecord.read(out, files.REMEDY).first["epochs"] == len(body.record.curve)
+            if best and not known and keep.minutes and seconds >= 60 * keep.minutes:
                 why = f"{files.TIME_UP}, so {name} was not tried"
                 break
             if best and (enough := why_enough(right[best], data)):
                 why = enough
                 break
-            out = folder and folder / "auto" / name
-            own = dict(out=out, minutes=keep.minutes and keep.minutes - seconds / 60)
-            own["restart"] = keep.restart or bool(body and body.run)  # heads of another body are of no use
+            left = keep.minutes and max(keep.minutes - seconds / 60, 1e-9)  # what is known is only read
+            own = dict(out=out, minutes=left, restart=keep.restart or bool(body and not known))
             try:
                 fit = fit_spec(spec_of(name, data, model, options), data, body, **vars(keep) | own)
             except (CannotRun, NoModel) as e:

@@ -162,7 +162,11 @@ ANOTHER = "name the folder of a training run, or its record.json; or train again
 
 def bound_text(record: RunRecord) -> str:
     "The accuracy that no group of the test set is below, by a one-sided bound of 95 % for the minimum."
-    low = percent(metrics.worst_interval(record.counts("test"), 0.9)[0])
+    counts, low = record.counts("test"), percent(metrics.worst_interval(record.counts("test"), 0.9)[0])
+    if low == percent(0):
+        correct, n = counts.correct[counts.worst_index], counts.total[counts.worst_index]
+        few = f"{correct:,} of {n:,} are right in {counts.worst_group_name}"
+        return f"no bound above {low} holds for the worst group of the test set: {few}"
     said = f"no group of the test set is below {low}"
     if judged_in(record, "test") in ("predicted", "some"):
         said = f"at least {low} are right in each of {rung_text(record, 'test')}"
@@ -226,6 +230,9 @@ def conclude(run: Trainer, config: dict, scores: dict, first=None, minutes=None)
     judged = [split for split in ("val", "test") if data.evaluation(split).counts.any()]
     if len(data.rows("test")) and "test" not in judged:
         run.notes.append("no test example belongs to an evaluation group; there is nothing to report on")
+    if len(said := np.unique(classes_of(scores["val"]))) == 1:
+        only = f"of class {data.classes[said[0]]!r}"
+        run.notes.append(f"all rows of validation are taken to be {only}: no class is told from another")
     overlap = isinstance(data.eval_groups, Overlap)
     ledger = run.ledger()
     return RunRecord(

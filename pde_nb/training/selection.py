@@ -33,8 +33,7 @@ def cannot_win(
     margin = (total - errors) * best_total - best_correct * total
     if (margin[total > 0] > 0).all():
         return False
-    worse = (margin < 0).any() or first_wins
-    return bool(worse or group_mean(total - errors, total) <= best_mean)
+    return bool((margin < 0).any() or first_wins or group_mean(total - errors, total) <= best_mean)
 
 # %% ../../nbs/09_training/01_selection.ipynb #f58f02de
 def in_group(groups: Groups | Overlap, group: int) -> Bool[np.ndarray, " n"]:

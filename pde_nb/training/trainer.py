@@ -67,8 +67,7 @@ class Trainer:
         self.train_rows, self.val_rows = data.rows("train"), data.rows("val")
         self.val_groups = data.evaluation("val")
         self.eval_batch = EVAL_BATCH.get(source.kind, 64)
-        patience = self.settings.patience
-        self.method = method.begin(data.groups("train"), seed, len(self.val_rows), patience)
+        self.method = method.begin(data.groups("train"), seed, len(self.val_rows), self.settings.patience)
         self.notes = []  # for the report
         if ranks.n > 1:
             self.notes.append(f"trained by {ranks.n} processes together, which share every batch")
