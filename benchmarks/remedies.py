@@ -4,8 +4,8 @@
 
 FOLDER of --root holds waterbirds_features.npz (x, y, place, split), adult.csv, sick.csv, coloured_mnist.npz,
 waterbirds_v1.0 and mobilenet_v2.safetensors.
-Each contender writes OUT/TASK/NAME.json with what half A of test shows, and OUT/TASK/half_b/NAME.json
-with the other half, which nothing here reads but to go on. A command that was cut off goes on with the next seed.
+Each contender writes OUT/TASK/NAME.json with what half A of test shows, and OUT/TASK/half_b/NAME.json with
+the other half, which only a command that goes on reads. One that was cut off goes on with the next seed.
 """
 
 import argparse
