@@ -211,8 +211,8 @@ def rung_text(record: RunRecord, split: str) -> str:
 
 
 def split_heading(record: RunRecord, split: str) -> str:
-    "What stands above the figures of a split: its name, its part in training, and a rung below the highest."
-    name = split + ", which chose the epoch" * (split == "val" and len(record.curve) > 1)
+    "What stands above the figures of a split: its name, whether it chose the epoch, and a lower rung."
+    name = split + ", which chose the epoch" * (split == "val" and record.best_epoch < len(record.curve) - 1)
     if (rung := judged_in(record, split)) in ("labelled", "classes"):
         return name
     average = "; the average is of all rows" if rung == "some" else ""
